@@ -100,6 +100,15 @@ async function takePicture(page: BrowserPage, name: string): Promise<void> {
 const pixel =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 
+/** Relative luminance (WCAG 2.2) of a computed color: `rgb(20, 22, 27)`, or `color(srgb 0.5 0.5 0.5)`. */
+function luminanceOf(color: string): number {
+  const parts = color.match(/[\d.]+/g)?.map(Number) ?? []
+  const [red = 0, green = 0, blue = 0] = parts
+    .map((part) => (color.startsWith('rgb') ? part / 255 : part))
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
 const focus = (id: string) => `document.getElementById('${id}').focus()`
 const isFocused = (id: string) => `document.activeElement?.id === '${id}'`
 const overflows = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
@@ -313,6 +322,45 @@ describe.skipIf(chromiumPath === null)('the ready page', () => {
     await takePicture(page, 'logo')
     await page.close()
     await server.otpd(['app', 'page', 'web', '--logo', '', '--colour', ''])
+  }, 60_000)
+
+  test.each([false, true])(
+    'shows the edge of a button in the color of the ground, dark: %p',
+    async (isDark) => {
+      await server.otpd(['app', 'page', 'web', '--colour', isDark ? '#14161b' : '#ffffff'])
+      const { url } = await createSession({ locale: 'en' })
+      const page = await openPage(url, isFocused('phone'), { width: 390, isDark })
+      const style = "getComputedStyle(document.querySelector('.primary'))"
+      const [edge, ground] = await Promise.all(
+        ['borderTopColor', 'backgroundColor'].map(async (name) =>
+          luminanceOf(String(await page.evaluate(`${style}.${name}`))),
+        ),
+      )
+      const [darker = 0, lighter = 0] = [edge, ground].map(Number).toSorted((a, b) => a - b)
+      // WCAG 2.2, 1.4.11.
+      expect((lighter + 0.05) / (darker + 0.05)).toBeGreaterThan(3)
+      await takePicture(page, `ground-${isDark}`)
+      await page.close()
+      await server.otpd(['app', 'page', 'web', '--colour', ''])
+    },
+    60_000,
+  )
+
+  test('goes back from the number to the code', async () => {
+    const { id, url } = await createSession({ locale: 'en' })
+    const page = await openPage(url, isFocused('phone'))
+    await page.type(newPhone())
+    await page.press('Enter')
+    await page.waitFor(isFocused('code'))
+    await page.evaluate("document.querySelector('a.button').click()")
+    await page.waitFor(isFocused('phone'))
+    await page.evaluate('void setTimeout(() => history.back())')
+    await page.waitFor(isFocused('code'))
+    await page.type(await readCode(id))
+    await page.press('Enter')
+    await page.waitFor("document.getElementById('back')")
+    expect((await getSession(id)).status).toBe('verified')
+    await page.close()
   }, 60_000)
 
   test('cannot be shown in a frame of another site', async () => {

@@ -57,8 +57,12 @@ document.addEventListener('click', (event) => {
   const link = event.target.closest('a[href*="?step="]')
   if (!link) return
   event.preventDefault()
+  // The way back leads to the code again.
+  history.pushState(null, '', link.href)
   load(link.getAttribute('href'))
 })
+
+window.addEventListener('popstate', () => load(window.location.pathname + window.location.search))
 
 /** Formats the digits of a number as its country writes them. */
 function format(input, mask) {
