@@ -7,7 +7,7 @@ import {
   type Client,
   type Origin,
 } from '../model/audit.ts'
-import { builtInIssuer, cleanName, insertDeveloper, validFromNextSecond } from './developers.ts'
+import { builtInIssuer, cleanName, insertDeveloper, lockLogin, validFromNextSecond } from './developers.ts'
 import type { Developer } from '../model/developer.ts'
 import { cleanEmail, emailTaken, requireEmail } from '../model/email.ts'
 import { invalidField, ServiceError } from '../model/errors.ts'
@@ -105,7 +105,8 @@ export function createAccountService(needs: {
 
   const setPassword = async (developerId: string, passwordHash: string, actor: Actor | undefined) =>
     store.write(async (tx) => {
-      await tx.developers.lock(developerId)
+      // A reset during the comparison wins.
+      await (actor ? lockLogin(tx, actor) : tx.developers.lock(developerId))
       await tx.accounts.updatePassword(developerId, passwordHash, clock.now())
       await tx.refreshTokens.deleteByDeveloper(developerId)
       await tx.developers.setTokensValidFrom(developerId, validFromNextSecond(clock.now()))
@@ -217,7 +218,7 @@ export function createAccountService(needs: {
      * Changes a developer's own password and ends all sessions of the account.
      *
      * @throws INVALID_ARGUMENT the current password is wrong or the new one is not acceptable; NOT_FOUND the developer
-     *   logs in with an external provider; RATE_LIMITED (LOGIN_ATTEMPTS); UNAVAILABLE
+     *   logs in with an external provider; RATE_LIMITED (LOGIN_ATTEMPTS); UNAVAILABLE; as `lockLogin`
      */
     async changePassword(
       developer: Actor,
@@ -246,7 +247,7 @@ export function createAccountService(needs: {
      *
      * @param proof the password, or a code as at a login; a wrong one counts as a failed login
      * @throws INVALID_ARGUMENT the proof is wrong; CONFLICT (TOTP_NOT_ENABLED); NOT_FOUND the developer logs in with an
-     *   external provider; RATE_LIMITED (LOGIN_ATTEMPTS); UNAVAILABLE
+     *   external provider; RATE_LIMITED (LOGIN_ATTEMPTS); UNAVAILABLE; as `lockLogin`
      */
     async disableTotp(
       developer: Actor,

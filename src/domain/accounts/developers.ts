@@ -225,6 +225,23 @@ export async function insertDeveloper(
   throw new Error('no free virtual number was found')
 }
 
+/**
+ * Locks a developer, and checks that no access ended since the call was authenticated by an ID token: a stolen session must
+ * not survive a reset in what it was just about to change.
+ *
+ * @throws UNAUTHENTICATED (TOKEN_REVOKED) all sessions were ended; FORBIDDEN (ACCOUNT_NOT_ALLOWED) the account was disabled
+ *   or deleted
+ */
+export async function lockLogin(
+  tx: Pick<Stores, 'developers'>,
+  { id, tokensValidFrom }: Developer,
+): Promise<void> {
+  await tx.developers.lock(id)
+  const current = await tx.developers.find(id)
+  if (current?.status !== 'active') throw notAllowed()
+  if (current.tokensValidFrom !== tokensValidFrom) throw tokenRevoked()
+}
+
 /** Removes control characters from a provider's name and truncates it; null if nothing is left. */
 export function cleanName(name: string): string | null {
   const printable = name.replaceAll(/\p{Cc}+/gu, ' ').trim()

@@ -1,4 +1,5 @@
 import { recordAudit, selfActor } from './audit.ts'
+import { lockLogin } from './developers.ts'
 import { hostOrigin, type Actor } from '../model/audit.ts'
 import type { Clock } from '../model/clock.ts'
 import { invalidField, ServiceError } from '../model/errors.ts'
@@ -131,6 +132,7 @@ export function createTotpService(needs: {
         formatRecoveryCode(randomBytes(recoveryCodeBytes)),
       )
       const isConfirmed = await store.write(async (tx) => {
+        await lockLogin(tx, developer)
         const now = clock.now()
         if (!(await tx.totpSecrets.confirm(developer.id, proposed.secret, step, now))) return false
         await tx.totpSecrets.insertRecoveryCodes(developer.id, recoveryCodes.map(hashRecoveryCode))
@@ -163,9 +165,10 @@ export function createTotpService(needs: {
       })
     },
 
-    /** Removes the second factor for its owner. @throws CONFLICT (TOTP_NOT_ENABLED) */
+    /** Removes the second factor for its owner. @throws CONFLICT (TOTP_NOT_ENABLED); as `lockLogin` */
     async remove(developer: Actor): Promise<void> {
       const isRemoved = await store.write(async (tx) => {
+        await lockLogin(tx, developer)
         if (!(await tx.totpSecrets.delete(developer.id))) return false
         const details = { action: 'totp.disabled', targetId: developer.id } as const
         await recordAudit(tx, newId, selfActor(developer), details, clock.now())

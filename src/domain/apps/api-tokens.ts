@@ -1,5 +1,5 @@
 import { recordAudit, selfActor } from '../accounts/audit.ts'
-import { notAllowed } from '../accounts/developers.ts'
+import { lockLogin, notAllowed } from '../accounts/developers.ts'
 import { runIdempotently, type IdempotentResult } from '../limits/idempotency.ts'
 import { hasApiTokenFormat, makeApiToken, type ApiToken } from '../model/api-token.ts'
 import type { Actor } from '../model/audit.ts'
@@ -67,7 +67,7 @@ export function createApiTokenService(needs: {
      * Creates a token. Atomic: the developer is locked while the tokens are counted, so that the limit holds.
      *
      * @throws INVALID_ARGUMENT the expiry is in the past or over ten years away; CONFLICT (TOKEN_NAME_TAKEN,
-     *   TOKEN_LIMIT_REACHED); IDEMPOTENCY_KEY_REUSED
+     *   TOKEN_LIMIT_REACHED); IDEMPOTENCY_KEY_REUSED; as `lockLogin`
      */
     create(
       developer: Actor,
@@ -78,7 +78,7 @@ export function createApiTokenService(needs: {
         const now = clock.now()
         const endsAt = expiresAt === undefined ? now + lifetimeDefaultMs : expiresAt
         if (endsAt !== null && (endsAt <= now || endsAt > now + lifetimeMaxMs)) throw invalidExpiry()
-        await tx.developers.lock(developer.id)
+        await lockLogin(tx, developer)
         if ((await tx.apiTokens.count(developer.id)) >= apiTokensMax) throw limitReached()
         const value = makeApiToken(random)
         const token: ApiToken = {

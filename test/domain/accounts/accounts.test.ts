@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { createAccounts } from '../../../src/auth/identity.ts'
 import { createPasswords } from '../../../src/auth/passwords.ts'
 import { createAccountService, type AccountService } from '../../../src/domain/accounts/accounts.ts'
 import type { Developer } from '../../../src/domain/model/developer.ts'
@@ -276,6 +277,23 @@ describeEachDatabase('accounts', (database) => {
       await change(password)
       expect(await accounts.authenticate(email, 'another password!', client('192.0.2.1'))).toBeDefined()
       expect(await refreshTokens.rotate(session, hostOrigin)).toBeUndefined()
+    })
+
+    test('does not undo a reset that comes while the current one is compared', async () => {
+      const email = newEmail()
+      const developer = await accounts.create({ email, password })
+      // Another process has a queue of its own, and hashes once where the change hashes twice.
+      const operator = createAccounts({ store, clock, newId, random, keys, world: testWorld })
+      const reset = operator.accounts.resetPassword(email, 'of the operator 7')
+      const change = accounts.changePassword(
+        { ...developer, origin: hostOrigin },
+        password,
+        'of the thief 7',
+        '192.0.2.1',
+      )
+      const [, changed] = await Promise.allSettled([reset, change])
+      expect(changed).toMatchObject({ status: 'rejected', reason: { reason: 'TOKEN_REVOKED' } })
+      expect(await accounts.authenticate(email, 'of the operator 7', client('192.0.2.1'))).toBeDefined()
     })
   })
 

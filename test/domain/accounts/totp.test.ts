@@ -66,6 +66,18 @@ describeEachDatabase('a second factor', (database) => {
   const auditActions = async (developer: Actor) =>
     (await store.read.audit.list(developer.id, { limit: 50 })).map(({ action }) => action)
 
+  test('is neither enabled nor removed by a session that a reset has just ended', async () => {
+    const { email, developer } = await newDeveloper()
+    const { secret } = await totp.propose(developer)
+    await accounts.resetPassword(email, 'of the operator 7')
+    await expect(totp.confirm(developer, code(secret))).rejects.toMatchObject({ reason: 'TOKEN_REVOKED' })
+
+    const enrolled = await enroll()
+    await accounts.resetPassword(enrolled.email, 'of the operator 7')
+    await expect(totp.remove(enrolled.developer)).rejects.toMatchObject({ reason: 'TOKEN_REVOKED' })
+    expect(await totp.isEnabled(enrolled.developer.id)).toBe(true)
+  })
+
   test('is required of logins from its first code on', async () => {
     const { email, developer } = await newDeveloper()
     const { secret } = await totp.propose(developer)

@@ -111,6 +111,15 @@ describeEachDatabase('API tokens', (database) => {
     })
   })
 
+  test('are not created by a session that a reset has just ended', async () => {
+    await service.store.write((tx) =>
+      tx.developers.setTokensValidFrom(ada.developer.id, service.clock.now() + 1000),
+    )
+    // Authenticated just before.
+    const creation = service.services.apiTokens.create(ada.developer, { name: 'late', scopes: ['write'] })
+    await expect(creation).rejects.toMatchObject({ reason: 'TOKEN_REVOKED' })
+  })
+
   test('are listed newest first, in pages, without those of others', async () => {
     await create({}, await service.createDeveloper())
     for (const name of ['a', 'b', 'c']) await create({ name })
