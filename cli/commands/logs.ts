@@ -84,6 +84,8 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
   const requestId = options.request === undefined ? undefined : await findOtpRequest(api, options.request)
   const search: LogSearch = { ...parsedOptions, appId, requestId, environment: options.env }
+  // Read first: a request has entries, such as attempts to deliver, that are no positions of the log.
+  const position = isTail && requestId !== undefined ? await findRecent(api, { limit: 1 }) : undefined
   const recentLog = await findRecent(api, search)
   // Names are for people; scripts that read JSON do not wait for them.
   const needsNames = !output.json && (isTail || recentLog.entries.length > 0)
@@ -105,7 +107,9 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   if (!output.json) output.printResult('', () => lines.heading(io.now()))
   for (const entry of recentLog.entries) output.printResult(JSON.stringify(entry), () => formatEntry(entry))
   output.note(output.paintError.dim(`Waiting for events from ${server.url} (Ctrl+C to quit)`))
-  const query = { appId, environment: options.env, type: search.type, after: recentLog.newestId ?? logStart }
+  const { newestId } = position ?? recentLog
+  const query = { appId, environment: options.env, type: search.type, after: newestId ?? logStart }
+  const shown = new Set(recentLog.entries.map(({ id }) => id))
   return await runUntilInterrupted(io, async (signal) => {
     for await (const event of followLog(context, connection, { query, signal })) {
       if (event.kind === 'disconnected') output.note(connectionNotice(context, `${event.reason}, retrying`))
@@ -113,7 +117,7 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
         output.note(
           connectionNotice(context, `reconnected after ${formatDuration(event.afterMs)}, no events missed`),
         )
-      else if (matchesSearch(event.entry, search))
+      else if (matchesSearch(event.entry, search) && !shown.has(event.entry.id))
         output.printResult(event.json, () => formatEntry(event.entry))
     }
   })

@@ -250,6 +250,25 @@ describe('logs --tail', () => {
     expect(stream?.path).toContain(`appId=${appId}`)
   })
 
+  test('of a request starts at an entry of the log, and shows none twice', async () => {
+    const requestId = 'otp_01arz3ndektsv4rrffq69g5fav'
+    const attempt = entry(3, { id: `att_${'0'.repeat(26)}`, type: 'delivery.attempted', outcome: 'accepted' })
+    const afterParams: Array<string | null> = []
+    cli.respond = ({ path }: RecordedRequest) => {
+      const { pathname, searchParams } = new URL(path, 'http://x')
+      if (pathname.startsWith('/v1/otp')) return pageResponse({ id: requestId })
+      if (pathname === '/v1/applications') return apps()
+      if (pathname === '/v1/logs')
+        return searchParams.has('requestId') ? pageResponse(entry(2), attempt) : pageResponse(entry(1))
+      afterParams.push(searchParams.get('after'))
+      if (afterParams.length > 1) return errorResponse(401, 'UNAUTHENTICATED', 'The token has expired.')
+      return sse(message(entry(2)), message(entry(4)), message(entry(5, { requestId: 'otp_other' })))
+    }
+    const result = await cli.home.otpd(['logs', '--tail', '--json', '--request', requestId])
+    expect(idsIn(result.stdout)).toEqual([eventId(2), attempt.id, eventId(4)])
+    expect(afterParams[0]).toBe(eventId(1))
+  })
+
   test('fails when the server rejects the first connection', async () => {
     serveLog(
       [],
