@@ -14,7 +14,7 @@ import { createMessageAttempts, type PendingResult } from '../../src/domain/otp/
 import { createDeliveryReceipts } from '../../src/domain/otp/delivery-receipts.ts'
 import { createOtpService } from '../../src/domain/otp/otp.ts'
 import { createRefusedSends } from '../../src/domain/otp/refused-sends.ts'
-import { revertGuardCounts } from '../../src/domain/otp/undelivered.ts'
+import { revertGuardCounts } from '../../src/domain/otp/guard-counts.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { guardOff } from './guard.ts'
 import { testKeys } from './keys.ts'

@@ -3,6 +3,7 @@ import { idempotencyLifetimeMs, readEarlierResult, runIdempotently } from '../li
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/event-change.ts'
 import type { CallingApplication } from '../model/application.ts'
+import type { Sender } from '../model/guard.ts'
 import { canonicalPhone } from '../model/canonical-phone.ts'
 import { deriveCode, hashCode, newCodeSalt } from '../model/code.ts'
 import { hashContexts } from '../model/context.ts'
@@ -16,9 +17,11 @@ import type { OtpRequest } from '../model/request.ts'
 import type { Change, Operation } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
 import { afterVerification } from './identities.ts'
+import { senderOf } from './judge-message.ts'
 import type { OtpNeeds } from './needs.ts'
 import { loadPhone, readNationalPhone, tryReadPhone, withRequest } from './phones.ts'
 import { chargeRate, otpRateLimit } from './rate-limits.ts'
+import { countProved } from './guard-counts.ts'
 import { utcDay } from '../../shared/durations.ts'
 
 export type ProofInput = Proof & {
@@ -33,6 +36,9 @@ export type ProofInput = Proof & {
 /** The part of a proved request that answers the call, and that is saved under its idempotency key. */
 export type ProvedOtp = { requestId: string; phone: string; verifiedAt: number }
 
+/** A proof that was recorded, and what was known about the end user before it. No message of it was counted. */
+type RecordedProof = { request: OtpRequest; sender: Sender }
+
 type ProveTables = 'changes' | 'checkBudgets' | 'idempotency' | 'phones' | 'webhookEndpoints'
 
 /** State of a call after its limits: refused, answered by an earlier call, or admitted (undefined). */
@@ -40,7 +46,7 @@ type Admission = { rate: RateState | undefined; result: Rejected | ProvedOtp | u
 
 /** Verifies phones by proofs instead of codes. */
 export function createOtpProve(needs: OtpNeeds) {
-  const { store, clock, newId, keys, plans } = needs
+  const { store, clock, newId, keys, plans, guard } = needs
 
   return { prove }
 
@@ -65,9 +71,18 @@ export function createOtpProve(needs: OtpNeeds) {
     const checked = await needs.checkProof(input)
     const proved = isRejected(checked) ? checked : readPhoneOf(checked, expected)
     if (isRejected(proved)) throw attachRate(proved, rate)
-    const { value, replayed } = await runIdempotently<ProvedOtp, ProveTables>(store, clock, scope, (tx) =>
-      record(tx, application, input, proved),
+    let recorded: RecordedProof | undefined
+    const { value, replayed } = await runIdempotently<ProvedOtp, ProveTables>(
+      store,
+      clock,
+      scope,
+      async (tx) => {
+        recorded = await record(tx, application, input, proved)
+        const { id: requestId, phone, createdAt: verifiedAt } = recorded.request
+        return { requestId, phone, verifiedAt }
+      },
     )
+    if (recorded && !replayed) await countProved(needs, recorded.request, recorded.sender)
     return { ...value, replayed, rate }
   }
 
@@ -104,7 +119,7 @@ export function createOtpProve(needs: OtpNeeds) {
     application: CallingApplication,
     input: ProofInput,
     { phone, tokenHash }: { phone: Phone; tokenHash: string },
-  ): Promise<ProvedOtp> {
+  ): Promise<RecordedProof> {
     const now = clock.now()
     const mark = tokenMark(input.type, tokenHash)
     if (await tx.idempotency.claim(mark, now, now - idempotencyLifetimeMs))
@@ -119,7 +134,9 @@ export function createOtpProve(needs: OtpNeeds) {
       lane: lane === 'stranger' ? lane : 'known',
       previousRequest: known.newestRequest,
     })
-    const after = afterVerification(withRequest(known, request), newId, request, lane, now)
+    const sender = { ...senderOf(known, request), isKnownPhone: true }
+    const network = guard.keysToConvert(request, sender, now)?.subjects?.network
+    const after = afterVerification(withRequest(known, request), newId, request, lane, now, network)
     const subscribers = await tx.webhookEndpoints.subscribers(appId)
     const counts = { requests: 1, verified: 1, active: after.addedToDay === undefined ? 0 : 1 }
     const changes: Change[] = [
@@ -134,7 +151,7 @@ export function createOtpProve(needs: OtpNeeds) {
       eventChange(newId, 'otp.verified', request, subscribers, now),
     )
     await tx.changes.apply(changes)
-    return { requestId: request.id, phone: request.phone, verifiedAt: now }
+    return { request, sender }
   }
 
   /** Builds a request that is verified from the start. As every request it has a code, which is never shown. */

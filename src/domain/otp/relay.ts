@@ -34,7 +34,7 @@ import {
 } from './relay-once.ts'
 import { createRelayOutcomes } from './relay-outcomes.ts'
 import { decideOutcome, settleRelay, type SettleNeeds } from './relay-settle.ts'
-import { revertRelayedCount } from './undelivered.ts'
+import { revertRelayedCount } from './guard-counts.ts'
 
 /** Time for all providers together: callers wait five seconds, and some no longer. */
 const dispatchMs = 4_000

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { generateKeyPair, SignJWT } from 'jose'
-import { guardOffEnv } from '../../helpers/otp-client.ts'
+import { describeEachDatabase } from '../../helpers/databases.ts'
+import { createOtpClient, guardOffEnv } from '../../helpers/otp-client.ts'
 import { unlimitedPlan, unlimitedPlans } from '../../helpers/plans.ts'
 import {
   createTestService,
@@ -173,6 +174,38 @@ describe('POST /v1/otp/proofs', () => {
     ['a nonce that is empty', { token: 'x', nonce: '' }],
   ])('refuses %s', async (_, body) => {
     expect((await prove(body)).error.code).toBe('INVALID_ARGUMENT')
+  })
+})
+
+describeEachDatabase('a proof, to the guard', (database) => {
+  test('makes its phone evidence, and takes that of no other phone away', async () => {
+    const env = { OTPD_GUARD_MODE: 'enforce', OTPD_DEV: 'true' }
+    const guarded = await createTestService({ database: database(), plans: unlimitedPlans, env })
+    const otp = createOtpClient(guarded)
+    const developer = await guarded.createDeveloper()
+    const app = await guarded.createApplication(developer)
+    const clientIp = '203.0.113.7'
+    const readEvidence = async () => {
+      const { data } = await guarded.request<{ allowances: unknown[] }>('GET', '/v1/guard', { as: developer })
+      return data.allowances
+    }
+    const verify = async (phone: string) => {
+      const { requestId } = await otp.sendOrThrow(app, { phone, clientIp })
+      expect((await otp.verifyRightCode(app, requestId)).status).toBe(200)
+    }
+    const [proved, other] = [newPhone(), newPhone()]
+    const proveOnce = async () => {
+      const token = await issue(proved, undefined, guarded)
+      expect((await prove({ token, clientIp }, {}, app, guarded)).status).toBe(201)
+    }
+    await proveOnce()
+    await proveOnce()
+    await verify(other)
+    expect(await readEvidence()).toMatchObject([{ country: 'US', verifiedPhones: 2, unverified: 0 }])
+    guarded.clock.advance(24 * 3_600_000)
+    await verify(proved)
+    expect(await readEvidence()).toMatchObject([{ country: 'US', verifiedPhones: 2, unverified: 0 }])
+    await guarded.dispose()
   })
 })
 

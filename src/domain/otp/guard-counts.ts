@@ -1,0 +1,82 @@
+import { firstNames, type CountedMessage, type GuardKeys } from '../guard/row-keys.ts'
+import type { Sender } from '../model/guard.ts'
+import type { OtpRequest } from '../model/request.ts'
+import type { GuardChanges } from '../store/guard.ts'
+import type { Preload, Rows } from '../store/operation.ts'
+import { listedSenderOf, strangerOf, type JudgedMessage } from './judge-message.ts'
+import type { OtpNeeds } from './needs.ts'
+import { namePhoneRows, readPhone } from './phones.ts'
+
+type CountNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'keys' | 'guard'>
+
+/**
+ * Reverts the guard's counts of a request whose messages no provider took, so that an outage of the providers does not get
+ * countries blocked. One that a provider took counts, even if it was not delivered: it costs money. Never rejects.
+ */
+export function revertGuardCounts(needs: CountNeeds, request: OtpRequest): Promise<void> {
+  const { keys, clock } = needs
+  const application = { id: request.appId, developerId: request.developerId }
+  const findSender = (rows: Rows) =>
+    listedSenderOf(rows, application, readPhone(rows, keys, request).record, request, rows.now(clock))
+  return revert(needs, request, request.contexts, findSender, (rows) => ({
+    application,
+    ...namePhoneRows(rows, keys, request),
+  }))
+}
+
+/** As `revertGuardCounts`, for a message with the code of another system. @param judged as it was judged */
+export const revertRelayedCount = (needs: CountNeeds, { message, sender }: JudgedMessage): Promise<void> =>
+  revert(needs, message, sender.contexts, () => sender)
+
+const revert = (
+  needs: CountNeeds,
+  message: CountedMessage,
+  contexts: readonly string[],
+  findSender: (rows: Rows) => Sender,
+  nameSender?: Preload['first'],
+): Promise<void> =>
+  changeCounts(
+    needs,
+    () => needs.guard.keysToRevert(message, strangerOf(message, contexts)),
+    (rows, now) => {
+      const keys = needs.guard.keysToRevert(message, findSender(rows))
+      return needs.guard.revert(rows.guard, keys, message, now)
+    },
+    nameSender,
+  )
+
+/**
+ * Counts a phone that a proof has verified as evidence, as one that entered a code. Never rejects.
+ *
+ * @param sender before the verification; there was no message to take back
+ */
+export function countProved(needs: CountNeeds, request: OtpRequest, sender: Sender): Promise<void> {
+  const keys = needs.guard.keysToConvert(request, sender, request.createdAt)
+  const convert = (rows: Rows, now: number) => needs.guard.convert(rows.guard, keys, request, sender, now)
+  return changeCounts(needs, () => keys, convert)
+}
+
+/** Changes counts of the guard in a transaction of their own. */
+async function changeCounts(
+  { store, guard, clock }: CountNeeds,
+  nameCounts: () => GuardKeys | undefined,
+  change: (rows: Rows, now: number) => GuardChanges,
+  nameOthers?: Preload['first'],
+): Promise<void> {
+  try {
+    await store.decide({
+      preload: {
+        first(rows) {
+          const keys = nameCounts()
+          return { ...nameOthers?.(rows), guard: keys && firstNames(keys) }
+        },
+      },
+      decide: (rows) => ({
+        result: undefined,
+        changes: [{ kind: 'guard', changes: change(rows, rows.now(clock)) }],
+      }),
+    })
+  } catch (error) {
+    guard.onFault(error)
+  }
+}
