@@ -52,6 +52,8 @@ export function openFiles(
         logged = ''
         return
       }
+      // Looked at again each time: time alone mends a certificate that is not valid yet, or a wrong clock.
+      seen = ''
       if (fault.fault === logged && !isAsked) return
       logged = fault.fault
       onOutcome('failed')
