@@ -34,25 +34,27 @@ export function createSigningKeys(needs: {
   const { store, clock, newId, random, keys } = needs
   let cachedKey: { kid: string; privateKey: CryptoKey } | undefined
 
-  const generateSigningKey = async (): Promise<SigningKey> => {
+  /** Generates a key pair. @returns seals it; called in the transaction, as the data key may have been replaced just before it */
+  const generateSigningKey = async (): Promise<() => SigningKey> => {
     const pair = await generateKeyPair(signingAlgorithm, { extractable: true })
     const publicJwk = await exportJWK(pair.publicKey)
     const kid = await calculateJwkThumbprint(publicJwk)
     const secret = JSON.stringify(await exportJWK(pair.privateKey))
-    return {
+    return () => ({
       kid,
       publicJwk: JSON.stringify({ ...publicJwk, kid, alg: signingAlgorithm, use: 'sig' }),
       privateKey: seal(keys.signingKey, kid, secret, random),
       createdAt: clock.now(),
       retiredAt: null,
-    }
+    })
   }
 
   const ensureFirstKey = async (): Promise<SigningKey> => {
-    const newKey = await generateSigningKey()
+    const sealKey = await generateSigningKey()
     return store.write(async (tx) => {
       const existing = await tx.signingKeys.current()
       if (existing) return existing
+      const newKey = sealKey()
       if (await tx.signingKeys.insert(newKey)) return newKey
       return (await tx.signingKeys.current()) ?? newKey
     })
@@ -90,16 +92,17 @@ export function createSigningKeys(needs: {
      * @throws CONFLICT another process rotates it at the same time
      */
     async rotate(): Promise<string> {
-      const newKey = await generateSigningKey()
-      await store.write(async (tx) => {
+      const sealKey = await generateSigningKey()
+      return store.write(async (tx) => {
         const now = clock.now()
         await tx.signingKeys.deleteRetiredBefore(now - publishedAfterRetirementMs)
         await tx.signingKeys.retireAll(now)
+        const newKey = sealKey()
         if (!(await tx.signingKeys.insert(newKey))) throw rotatedMeanwhile()
         const operator = { developerId: null, actorId: null, origin: hostOrigin }
         await recordAudit(tx, newId, operator, { action: 'signing_key.rotated', targetId: newKey.kid }, now)
+        return newKey.kid
       })
-      return newKey.kid
     },
   }
 }
