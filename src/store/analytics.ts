@@ -9,9 +9,12 @@ import { addOnConflict, countColumns, insertInto } from './engine/row-writes.ts'
 
 // prettier-ignore
 const dayCounts = [
-  'requests', 'sent', 'verified', 'failed', 'active', 'testRequests', 'testSent', 'testVerified', 'testFailed', 'testActive',
+  'requests', 'queued', 'verified', 'failed', 'active', 'testRequests', 'testQueued', 'testVerified', 'testFailed', 'testActive',
 ] as const satisfies ReadonlyArray<keyof CountChanges>
-const dayColumns = dayCounts.map((name) => name.replace('test', 'test_').toLowerCase())
+// prettier-ignore
+const dayColumns = [
+  'requests', 'sent', 'verified', 'failed', 'active', 'test_requests', 'test_sent', 'test_verified', 'test_failed', 'test_active',
+]
 const addDays = insertInto<{ developerId: string; day: number; counts: CountChanges }>(
   'daily_counts',
   {
@@ -25,10 +28,10 @@ const addDays = insertInto<{ developerId: string; day: number; counts: CountChan
 /** Stores daily counters. */
 export function createAnalyticsStore(database: Database, executor: QueryExecutor): AnalyticsStore {
   const { dailyCounts: days, applications } = database.tables
-  const allCounts = pick(days, ['requests', 'sent', 'verified', 'failed', 'active'])
+  const allCounts = pick(days, ['requests', 'queued', 'verified', 'failed', 'active'])
   const testCounts: DayColumns = {
     requests: days.testRequests,
-    sent: days.testSent,
+    queued: days.testQueued,
     verified: days.testVerified,
     failed: days.testFailed,
     active: days.testActive,
@@ -61,7 +64,7 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
       executor
         .select({
           day: days.day,
-          sent: sql<number>`${columns.sent}`.mapWith(Number),
+          sent: sql<number>`${columns.queued}`.mapWith(Number),
           verified: sql<number>`${columns.verified}`.mapWith(Number),
           failed: sql<number>`${columns.failed}`.mapWith(Number),
         })
@@ -120,4 +123,4 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
 
 type ApplicationFilter = { developerId: string; environment: Environment | undefined }
 
-type DayColumns = Record<'requests' | 'sent' | 'verified' | 'failed' | 'active', unknown>
+type DayColumns = Record<'requests' | 'queued' | 'verified' | 'failed' | 'active', unknown>

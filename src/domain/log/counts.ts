@@ -21,11 +21,11 @@ export const countChange = (
 /** Counts in the test environment, too, if they are its own. */
 export function inEnvironment(environment: Environment, counts: Counts): CountChanges {
   if (environment === 'live') return counts
-  const { requests, sent, verified, failed, active } = counts
+  const { requests, queued, verified, failed, active } = counts
   return {
     ...counts,
     ...(requests !== undefined && { testRequests: requests }),
-    ...(sent !== undefined && { testSent: sent }),
+    ...(queued !== undefined && { testQueued: queued }),
     ...(verified !== undefined && { testVerified: verified }),
     ...(failed !== undefined && { testFailed: failed }),
     ...(active !== undefined && { testActive: active }),

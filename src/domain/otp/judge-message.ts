@@ -97,7 +97,8 @@ export function judgeMessage(
 }
 
 /**
- * Records a message before any provider is asked to send it: its log entries and, if none gets it, its place in an inbox.
+ * Records a queued message, before any provider is asked to send it: its log entries and, if none gets it, its copy in an
+ * inbox.
  */
 export function sentChanges(
   newId: NewId,

@@ -30,11 +30,11 @@ import {
   completeSend,
   earlierRequest,
   readEarlierSend,
-  refuseByChallenge,
-  refuseByLimit,
-  refuseSend,
-  saveOutcome,
-  type Outcome,
+  challengeRefusal,
+  limitRefusal,
+  refusalDecision,
+  withIdempotentResult,
+  type SendDecision,
   type Replay,
   type SendResult,
 } from './send-result.ts'
@@ -94,7 +94,7 @@ export function createOtpResend(needs: OtpNeeds) {
   function resendOperation(
     call: ResendCall,
     toNotFound = (): ServiceError => notFound('otpRequest'),
-  ): Operation<Outcome | Replay> {
+  ): Operation<SendDecision | Replay> {
     const { application, finder, scope } = call
     return {
       preload: {
@@ -105,9 +105,9 @@ export function createOtpResend(needs: OtpNeeds) {
       decide(rows) {
         const now = rows.now(clock)
         const refusal = readRefusal(rows, application)
-        if (refusal) return refuseSend(refusal)
+        if (refusal) return refusalDecision(refusal)
         const earlier = readEarlierSend(rows, scope, now)
-        if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
+        if (earlier) return isRejected(earlier) ? refusalDecision(earlier) : { result: earlier, changes: [] }
         const request = finder.find(rows, now)
         return request && isLiving(request, now)
           ? decideResend(rows, call, request, now)
@@ -122,66 +122,71 @@ export function createOtpResend(needs: OtpNeeds) {
     application: CallingApplication,
     request: OtpRequest | Rejected,
     now: number,
-  ): Decision<Outcome> {
+  ): Decision<SendDecision> {
     const charged = chargeRate(rows, otpRateLimit(plans, rows.caller(application), 'send'), now)
-    if (isRejected(charged)) return refuseSend(charged)
+    if (isRejected(charged)) return refusalDecision(charged)
     const { rate } = charged
-    if (isRejected(request)) return refuseSend(request, rate, charged.changes)
+    if (isRejected(request)) return refusalDecision(request, rate, charged.changes)
     const closed = refuseIfClosed(newId, { request, subscribers: rows.subscribers(application.id) }, now)
     // A request that is not living is closed, or now closes.
     if (!closed) throw new Error('the request can still be verified')
-    return refuseSend(closed.result, rate, [...charged.changes, ...closed.changes])
+    return refusalDecision(closed.result, rate, [...charged.changes, ...closed.changes])
   }
 
-  function decideResend(rows: Rows, call: ResendCall, request: OtpRequest, now: number): Decision<Outcome> {
+  function decideResend(
+    rows: Rows,
+    call: ResendCall,
+    request: OtpRequest,
+    now: number,
+  ): Decision<SendDecision> {
     const { application, choice, scope, challenge } = call
     const refusedCall = refuseCall(request.template?.variables, choice.channel)
-    if (refusedCall) return refuseSend(refusedCall)
+    if (refusedCall) return refusalDecision(refusedCall)
     const loaded = readRequestPhone(rows, keys, request)
     const lane = laneOf(loaded.record, request)
     const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(request) }
     const charged = chargeSend(needs, rows, application, usage, now)
     const refusedSend = { phone: request.phone, requestId: request.id }
-    if (isRejected(charged)) return refuseByLimit(charged, refusedSend)
+    if (isRejected(charged)) return limitRefusal(charged, refusedSend)
     const { rate } = charged
     // Both checked before the guard, which counts every message that it lets pass. The phone gets none and is not charged.
     if (request.resends >= resendsMax)
-      return refuseSend(
+      return refusalDecision(
         reject(resendsExhausted(challenge ? undefined : request.expiresAt - now)),
         rate,
         charged.changes,
       )
-    if (challenge && isTooSoon(request, now)) return refuseSend(reject(resendTooSoon(request, now)))
+    if (challenge && isTooSoon(request, now)) return refusalDecision(reject(resendTooSoon(request, now)))
     const { phone, isVirtual } = toDestination(request)
     const inboxOwnerId = isVirtual ? rows.virtualPhoneOwner(phone) : application.developerId
-    if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
+    if (inboxOwnerId === undefined) return refusalDecision(reject(invalidPhone()))
     const described = describeResend(rows, call, request, loaded.record, now)
     const { verdict, guardChanges } = judgeMessage(needs, rows, application.id, described, now)
     const { alert } = verdict
     const changes = [...charged.changes, ...guardChanges]
     if (verdict.challenge === 'needed') {
       const refused = { answer: challenge, rate, refusedSend, changes }
-      const challenged = refuseByChallenge(needs, verdict, now, refused)
+      const challenged = challengeRefusal(needs, verdict, now, refused)
       if (challenged) return challenged
     }
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
       const blocked = blockResend(newId, request, verdict, subscribers, now)
-      return saveOutcome(
-        refuseSend(blocked.result, rate, [...changes, ...blocked.changes], alert),
+      return withIdempotentResult(
+        refusalDecision(blocked.result, rate, [...changes, ...blocked.changes], alert),
         scope,
         now,
       )
     }
     const delivered = startMessage(choice, request, described.message)
-    if (isRejected(delivered)) return refuseSend(delivered)
+    if (isRejected(delivered)) return refusalDecision(delivered)
     const resent = withMessage(request, delivered, now)
     const { isOverBudget } = charged
     changes.push(
       { kind: 'phone', slot: loaded, record: charged.record },
       { kind: 'request', request: resent, isNew: false },
       ...attempts.enqueue(resent, rows.messages(request.id), delivered.channels, now),
-      countChange(resent, { sent: 1 }, utcDay(now)),
+      countChange(resent, { queued: 1 }, utcDay(now)),
       ...(resent.provider === inboxProvider ? [breakdownChange(resent, { sent: 1 }, now)] : []),
       ...sentChanges(
         newId,
@@ -189,7 +194,11 @@ export function createOtpResend(needs: OtpNeeds) {
         now,
       ),
     )
-    return saveOutcome({ result: { replayed: false, rate, result: resent, alert }, changes }, scope, now)
+    return withIdempotentResult(
+      { result: { replayed: false, rate, result: resent, alert }, changes },
+      scope,
+      now,
+    )
   }
 
   /** Chooses the channels of the message, and how it begins. @returns the refusal DELIVERY_FAILED without a route */

@@ -28,7 +28,7 @@ export type SendResult = SentOtp & {
 }
 
 /** The outcome of a new send: a request whose message goes out, or a refusal. */
-export type Outcome = {
+export type SendDecision = {
   replayed: false
   rate: RateState | undefined
   result: OtpRequest | Rejected
@@ -76,15 +76,15 @@ export function earlierRequest(
 }
 
 /** Refuses a send, with the changes that stay. */
-export const refuseSend = (
+export const refusalDecision = (
   rejected: Rejected,
   rate?: RateState,
   changes: readonly Change[] = [],
   alert?: GuardAlert,
-): Decision<Outcome> => ({ result: { replayed: false, rate, result: rejected, alert }, changes })
+): Decision<SendDecision> => ({ result: { replayed: false, rate, result: rejected, alert }, changes })
 
 /** Refuses a send by a limit. Charges nothing; `completeSend` records the refusal before it is returned. */
-export const refuseByLimit = (rejected: Rejected, refusedSend: RefusedSend): Decision<Outcome> => ({
+export const limitRefusal = (rejected: Rejected, refusedSend: RefusedSend): Decision<SendDecision> => ({
   result: { replayed: false, rate: undefined, result: rejected, refusedSend },
   changes: [],
 })
@@ -95,7 +95,7 @@ export const refuseByLimit = (rejected: Rejected, refusedSend: RefusedSend): Dec
  * @param refused.changes those of the limits and the guard
  * @returns undefined if the challenge was just removed from the configuration
  */
-export function refuseByChallenge(
+export function challengeRefusal(
   { challenges }: Pick<OtpNeeds, 'challenges'>,
   { alert }: GuardVerdict,
   now: number,
@@ -105,7 +105,7 @@ export function refuseByChallenge(
     refusedSend: RefusedSend
     changes: readonly Change[]
   },
-): Decision<Outcome> | undefined {
+): Decision<SendDecision> | undefined {
   const needed = challenges.create(now)
   if (!needed) return undefined
   const { answer, rate, refusedSend, changes } = refused
@@ -117,11 +117,11 @@ export function refuseByChallenge(
  * Adds the idempotent result of a send to its changes: final for a refusal and for a message that stays in the inbox,
  * pending until the first attempt for one that a provider gets.
  */
-export function saveOutcome(
-  { result, changes }: Decision<Outcome>,
+export function withIdempotentResult(
+  { result, changes }: Decision<SendDecision>,
   scope: IdempotencyScope | undefined,
   now: number,
-): Decision<Outcome> {
+): Decision<SendDecision> {
   if (!scope) return { result, changes }
   const sent = isRejected(result.result) ? result.result : toSentOtp(result.result)
   const isPending = !isRejected(sent) && sent.message !== null
@@ -138,7 +138,7 @@ export function completeSend(
   needs: CompletionNeeds,
   application: CallingApplication,
   scope: IdempotencyScope | undefined,
-  outcome: Outcome | Replay,
+  outcome: SendDecision | Replay,
 ): SendResult | Promise<SendResult> {
   if (outcome.replayed) return replay(needs, application, outcome.result)
   const { result, rate, alert, refusedSend } = outcome

@@ -30,11 +30,11 @@ import {
   completeSend,
   earlierRequest,
   readEarlierSend,
-  refuseByChallenge,
-  refuseByLimit,
-  refuseSend,
-  saveOutcome,
-  type Outcome,
+  challengeRefusal,
+  limitRefusal,
+  refusalDecision,
+  withIdempotentResult,
+  type SendDecision,
   type Replay,
   type SendResult,
 } from './send-result.ts'
@@ -103,7 +103,7 @@ export function createOtpSend(needs: OtpNeeds) {
   }
 
   /** The operation of a send. @param replaced request that is canceled when the new one is made */
-  function sendOperation(call: SendCall, replaced?: RequestFinder): Operation<Outcome | Replay> {
+  function sendOperation(call: SendCall, replaced?: RequestFinder): Operation<SendDecision | Replay> {
     const { developerId, environment } = call.application
     const { clientIp = null, deviceId = null } = call.input
     const made: NewSend = {
@@ -122,23 +122,23 @@ export function createOtpSend(needs: OtpNeeds) {
     }
   }
 
-  function decideSend(rows: Rows, made: NewSend, replaced?: RequestFinder): Decision<Outcome | Replay> {
+  function decideSend(rows: Rows, made: NewSend, replaced?: RequestFinder): Decision<SendDecision | Replay> {
     const { application, phone, scope, contexts, input } = made
     const now = rows.now(clock)
     const refusal = readRefusal(rows, application)
-    if (refusal) return refuseSend(refusal)
+    if (refusal) return refusalDecision(refusal)
     const earlier = readEarlierSend(rows, scope, now)
-    if (earlier) return isRejected(earlier) ? refuseSend(earlier) : { result: earlier, changes: [] }
+    if (earlier) return isRejected(earlier) ? refusalDecision(earlier) : { result: earlier, changes: [] }
     const { template = null } = made
-    if (isRejected(template)) return refuseSend(template)
+    if (isRejected(template)) return refusalDecision(template)
     // Before the limits: invalid numbers are all refused alike.
     const inboxOwnerId = phone.isVirtual ? rows.virtualPhoneOwner(phone.phone) : application.developerId
-    if (inboxOwnerId === undefined) return refuseSend(reject(invalidPhone()))
+    if (inboxOwnerId === undefined) return refusalDecision(reject(invalidPhone()))
     const loaded = readPhone(rows, keys, made.owned)
     const lane = laneFor(loaded.record, { clientIp: input.clientIp ?? null, contexts }, now)
     const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(made.owned) }
     const charged = chargeSend(needs, rows, application, usage, now)
-    if (isRejected(charged)) return refuseByLimit(charged, refusedSendTo(phone, loaded.record))
+    if (isRejected(charged)) return limitRefusal(charged, refusedSendTo(phone, loaded.record))
     const described = describeNewMessage(rows, made, loaded.record, now)
     const { verdict, guardChanges } = judgeMessage(needs, rows, application.id, described, now)
     const { rate } = charged
@@ -148,7 +148,7 @@ export function createOtpSend(needs: OtpNeeds) {
     if (verdict.challenge === 'needed') {
       const refusedSend = refusedSendTo(phone, loaded.record)
       const refused = { answer: made.challenge, rate, refusedSend, changes }
-      const challenged = refuseByChallenge(needs, verdict, now, refused)
+      const challenged = challengeRefusal(needs, verdict, now, refused)
       if (challenged) return challenged
     }
     const request = buildRequest(
@@ -172,8 +172,8 @@ export function createOtpSend(needs: OtpNeeds) {
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
       const blocked = blockSend(newId, request, verdict, subscribers, now)
-      return saveOutcome(
-        refuseSend(blocked.result, rate, [...changes, ...blocked.changes], alert),
+      return withIdempotentResult(
+        refusalDecision(blocked.result, rate, [...changes, ...blocked.changes], alert),
         scope,
         now,
       )
@@ -187,11 +187,15 @@ export function createOtpSend(needs: OtpNeeds) {
     changes.push(
       { kind: 'request', request, isNew: true },
       ...attempts.enqueue(request, [], described.channels, now),
-      countChange(request, { requests: 1, sent: 1 }, utcDay(now)),
+      countChange(request, { requests: 1, queued: 1 }, utcDay(now)),
       breakdownChange(request, newRequestCounts(request), now),
       ...sentChanges(newId, { request, subscribers, inboxOwnerId, isOverBudget, verdict }, now),
     )
-    return saveOutcome({ result: { replayed: false, rate, result: request, alert }, changes }, scope, now)
+    return withIdempotentResult(
+      { result: { replayed: false, rate, result: request, alert }, changes },
+      scope,
+      now,
+    )
   }
 
   /** Names the rows of a send that are known before any is read. */

@@ -17,7 +17,13 @@ import type { OtpNeeds, RequestOwner } from './needs.ts'
 import { channelsFor, chooseChannels, type SendInput } from './new-message.ts'
 import type { createOtpResend } from './resend.ts'
 import type { createOtpSend } from './send.ts'
-import { completeSend, refuseSend, type Outcome, type Replay, type SendResult } from './send-result.ts'
+import {
+  completeSend,
+  refusalDecision,
+  type SendDecision,
+  type Replay,
+  type SendResult,
+} from './send-result.ts'
 import { createSession, type NewSession } from './session-creation.ts'
 import { sendsExhausted, sessionClosed } from './session-refusals.ts'
 import { createRequestFinder, type RequestFinder } from './target.ts'
@@ -133,16 +139,16 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
   /** Counts a send or resend for the session, in the same transaction. */
   async function sendCounted(
     { application, session }: SessionVisit,
-    send: Operation<Outcome | Replay>,
+    send: Operation<SendDecision | Replay>,
   ): Promise<SendResult> {
     const outcome = await store.decide({
       ...send,
       preload: withSession(send.preload, session),
       decide(rows) {
         const current = readCurrent(rows, session)
-        if (!current) return refuseSend(reject(sessionClosed()))
+        if (!current) return refusalDecision(reject(sessionClosed()))
         if (current.sends >= sessionSendsMax)
-          return refuseSend(reject(sendsExhausted(current, rows.now(clock))))
+          return refusalDecision(reject(sendsExhausted(current, rows.now(clock))))
         const decision = send.decide(rows)
         // Refused without a charge, such as for the phone's budget.
         if (decision.changes.length === 0) return decision

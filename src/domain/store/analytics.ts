@@ -2,7 +2,8 @@ import type { BreakdownDimension } from '../model/breakdown.ts'
 import type { TimeBucket } from '../model/verification-time.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
-export type CountName = 'requests' | 'sent' | 'verified' | 'failed' | 'active'
+/** Counts of a day. `queued` counts messages before any provider is asked to send them. */
+export type CountName = 'requests' | 'queued' | 'verified' | 'failed' | 'active'
 
 /**
  * Increments for one day: of both environments together, and of the test environment. `active` may be negative: an
@@ -10,6 +11,7 @@ export type CountName = 'requests' | 'sent' | 'verified' | 'failed' | 'active'
  */
 export type CountChanges = { [N in CountName | `test${Capitalize<CountName>}`]?: number }
 
+/** `sent`: queued messages for all applications together, see `CountName`, those of the breakdown for one application. */
 export type DayCounts = { day: number; sent: number; verified: number; failed: number }
 
 /** Key of a row of the breakdown. Null if the request has none: test applications have neither channel nor provider. */
@@ -24,7 +26,7 @@ export type BreakdownKey = {
 }
 
 /**
- * Counts of the breakdown. `blocked` messages are those that the fraud filter of a provider stopped. `relayed` ones have a code
+ * Counts of the breakdown. A provider accepted `sent` messages, or they are in the inbox. `blocked` messages are those that the fraud filter of a provider stopped. `relayed` ones have a code
  * of another system, and are in no other count but `cost`: the other system may not report whether it was entered.
  */
 export type BreakdownCount =
