@@ -38,7 +38,8 @@ export const limitSettings = {
     kind: 'integer',
     variable: 'OTPD_PHONE_CHECK_BUDGET',
     default: '25',
-    description: 'Failed checks allowed per phone and lane, refilled by one an hour; 0 disables the limit.',
+    description:
+      'Failed checks allowed per phone and trust level, refilled by one an hour; 0 disables the limit.',
   },
   phoneSendBudget: {
     name: 'limits.phoneSendBudget',
@@ -46,6 +47,6 @@ export const limitSettings = {
     variable: 'OTPD_PHONE_SEND_BUDGET',
     default: 'enforce; monitor without a provider',
     description:
-      'Limit of sends per phone and lane (5 in 10 minutes, 20 a day): `off`, `monitor` or `enforce`.',
+      'Limit of sends per phone and trust level (5 in 10 minutes, 20 a day): `off`, `monitor` or `enforce`.',
   },
 } as const satisfies Record<string, Setting>

@@ -1,6 +1,6 @@
 import { and, gt, isNotNull, max, or, sql } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import type { LaneUsage } from '../domain/model/phone-record.ts'
+import type { PhoneUsage } from '../domain/model/phone-record.ts'
 import type { DeadlineStore } from '../domain/store/clock-rollback.ts'
 import { totpStep } from '../domain/model/totp.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
@@ -52,14 +52,14 @@ export function createDeadlineStore(
     for (const { hash } of ahead) {
       const record = await store.find(hash)
       if (!record) continue
-      const { device, network, stranger } = record.lanes
-      const lanes = {
+      const { device, network, stranger } = record.usages
+      const usages = {
         device: rollBack(device, rollbackMs, now),
         network: rollBack(network, rollbackMs, now),
         stranger: rollBack(stranger, rollbackMs, now),
       }
       const slot = await store.load(hash, record)
-      await store.save(slot, { ...record, lanes, lastSentAt: Math.min(record.lastSentAt, now) })
+      await store.save(slot, { ...record, usages, lastSentAt: Math.min(record.lastSentAt, now) })
     }
   }
 
@@ -140,7 +140,7 @@ export function createDeadlineStore(
   }
 }
 
-const rollBack = ({ sends, checks }: LaneUsage, rollbackMs: number, now: number): LaneUsage => ({
+const rollBack = ({ sends, checks }: PhoneUsage, rollbackMs: number, now: number): PhoneUsage => ({
   sends: sends.map((at) => Math.min(at, now)),
   checks: checks && {
     ...checks,

@@ -68,7 +68,7 @@ export function createRequestWrites({ shortId }: Pick<Database, 'shortId'>, seal
     expires_at: ({ expiresAt }) => expiresAt,
     verified_at: ({ verifiedAt }) => verifiedAt,
     previous_request: ({ previousRequest }) => previousRequest,
-    lane: ({ lane }) => lane,
+    lane: ({ startedBy }) => startedBy,
     contexts: ({ contexts }) => (contexts.length === 0 ? null : contexts.join(' ')),
     history: ({ history }) => history,
     compat: ({ compat }) => formatCompat(compat),

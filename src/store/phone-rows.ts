@@ -1,9 +1,9 @@
 import type { InferSelectModel } from 'drizzle-orm'
 import {
-  unusedLane,
+  noUsage,
   type KnownContext,
-  type Lane,
-  type LaneUsage,
+  type TrustLevel,
+  type PhoneUsage,
   type PhoneRecord,
 } from '../domain/model/phone-record.ts'
 import type { Database } from './engine/database.ts'
@@ -28,7 +28,7 @@ export const openRecord = (sealing: Sealing, row: PhoneRow): PhoneRecord => ({
   environment: row.environment,
   phone: sealing.openPhone('phones.phone', row.phoneHash, row.phone),
   country: row.country,
-  lanes: {
+  usages: {
     device: toUsage(row.deviceSends, row.deviceRefilledAt, row.deviceFailures, row.deviceLockedUntil),
     network: toUsage(row.knownSends, row.knownRefilledAt, row.knownFailures, row.knownLockedUntil),
     stranger: toUsage(
@@ -58,9 +58,9 @@ const toUsage = (
   refilledAt: number | null,
   consecutiveFailures: number | null,
   lockedUntil: number | null,
-): LaneUsage =>
+): PhoneUsage =>
   sends === null && refilledAt === null
-    ? unusedLane
+    ? noUsage
     : {
         sends: parseTimes(sends),
         checks:
@@ -72,11 +72,12 @@ const toUsage = (
 /** A record to write, with its key. */
 type NewRow = { hash: string; record: PhoneRecord; key: number }
 
-const laneColumns = (prefix: string, lane: Lane): Columns<NewRow> => ({
-  [`${prefix}_sends`]: ({ record }) => formatTimes(record.lanes[lane].sends),
-  [`${prefix}_refilled_at`]: ({ record }) => record.lanes[lane].checks?.refilledAt ?? null,
-  [`${prefix}_failures`]: ({ record }) => record.lanes[lane].checks?.consecutiveFailures ?? null,
-  [`${prefix}_locked_until`]: ({ record }) => record.lanes[lane].checks?.lockedUntil ?? null,
+/** Columns of a usage. @param prefix `device`, `known` (the network) or `stranger` */
+const usageColumns = (prefix: string, trust: TrustLevel): Columns<NewRow> => ({
+  [`${prefix}_sends`]: ({ record }) => formatTimes(record.usages[trust].sends),
+  [`${prefix}_refilled_at`]: ({ record }) => record.usages[trust].checks?.refilledAt ?? null,
+  [`${prefix}_failures`]: ({ record }) => record.usages[trust].checks?.consecutiveFailures ?? null,
+  [`${prefix}_locked_until`]: ({ record }) => record.usages[trust].checks?.lockedUntil ?? null,
 })
 
 /** Creates the statements that write records; the phone is encrypted. On PostgreSQL a new record has the key 0. */
@@ -87,9 +88,9 @@ export function createPhoneWrites({ shortId }: Pick<Database, 'shortId'>, sealin
     environment: ({ record }) => record.environment,
     phone: ({ hash, record }) => sealing.sealPhone('phones.phone', hash, record.phone),
     country: ({ record }) => record.country,
-    ...laneColumns('device', 'device'),
-    ...laneColumns('known', 'network'),
-    ...laneColumns('stranger', 'stranger'),
+    ...usageColumns('device', 'device'),
+    ...usageColumns('known', 'network'),
+    ...usageColumns('stranger', 'stranger'),
     contexts: ({ record }) => formatContexts(record.contexts),
     newest_request: ({ record }) => record.newestRequest,
     last_sent_at: ({ record }) => record.lastSentAt,

@@ -26,7 +26,7 @@ export const createPendingRequest = (createdAt: number, overrides: Partial<OtpRe
   expiresAt: createdAt + 300_000,
   verifiedAt: null,
   previousRequest: null,
-  lane: 'stranger',
+  startedBy: 'stranger',
   contexts: [],
   history: '',
   ownText: null,

@@ -186,7 +186,7 @@ describe('the callbacks of the document', () => {
       expiresAt: 0,
       verifiedAt: 0,
       previousRequest: null,
-      lane: null,
+      startedBy: null,
       contexts: [],
       updatedAt: 0,
       history: '',

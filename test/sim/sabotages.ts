@@ -6,7 +6,7 @@ export const sabotages: readonly Sabotage[] = [
   // Codes, attempts, states.
   ...inFile(
     'domain/otp/verify.ts',
-    ['http/routes/otp-verify', 'http/routes/otp-lanes', 'http/routes/otp-limits'],
+    ['http/routes/otp-verify', 'http/routes/otp-trust-levels', 'http/routes/otp-limits'],
     [
       [
         'a wrong code is not counted',
@@ -93,10 +93,14 @@ export const sabotages: readonly Sabotage[] = [
   ),
   ...inFile(
     'domain/limits/check-budget.ts',
-    ['domain/limits/check-budget', 'http/routes/otp-lanes'],
+    ['domain/limits/check-budget', 'http/routes/otp-trust-levels'],
     [
       ['a budget of checks never runs out', 'if (waitMs <= 0) return undefined', 'return undefined'],
-      ['a lane is never locked', 'const lockedMs = (budget.lockedUntil ?? 0) - now', 'const lockedMs = 0'],
+      [
+        'a trust level is never locked',
+        'const lockedMs = (budget.lockedUntil ?? 0) - now',
+        'const lockedMs = 0',
+      ],
       ['a success refills the budget', 'checks && { ...checks, consecutiveFailures: 0 }', 'checks && null'],
       ['failures in a row are not counted', 'budget.consecutiveFailures + 1', 'budget.consecutiveFailures'],
     ],
@@ -343,8 +347,8 @@ export const sabotages: readonly Sabotage[] = [
   ),
   ...inFile(
     'domain/model/phone-record.ts',
-    ['http/routes/otp-lanes', 'domain/model/context'],
-    [['every sender is in the lane of strangers', "if (isKnown(deviceOf(sender))) return 'device'", '']],
+    ['http/routes/otp-trust-levels', 'domain/model/context'],
+    [['every sender is a stranger', "if (isKnown(deviceOf(sender))) return 'device'", '']],
   ),
   ...inFile(
     'domain/accounts/login-attempts.ts',

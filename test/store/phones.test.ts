@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import {
   emptyRecord,
   hashOwnedPhone,
-  unusedLanes,
+  noUsages,
   type PhoneRecord,
 } from '../../src/domain/model/phone-record.ts'
 import { hashPrefix } from '../../src/store/sqlite/phone-index.ts'
@@ -31,7 +31,7 @@ describeEachDatabase('the records of phones', (database) => {
     await register()
     const full: PhoneRecord = {
       ...empty,
-      lanes: {
+      usages: {
         device: { sends: [1_800_000_000_003], checks: null },
         network: { sends: [1_800_000_000_001, 1_800_000_000_002], checks: null },
         stranger: {
@@ -111,14 +111,14 @@ describeEachDatabase('the records of phones', (database) => {
         Array.from({ length: 5 }, () =>
           store().write(async (tx) => {
             const loaded = await tx.phones.load(hash, empty)
-            const { network } = loaded.record.lanes
+            const { network } = loaded.record.usages
             const sends = [...network.sends, 1]
-            const lanes = { ...unusedLanes, network: { ...network, sends } }
-            await tx.phones.save(loaded, { ...loaded.record, lanes, lastSentAt: 1 })
+            const usages = { ...noUsages, network: { ...network, sends } }
+            await tx.phones.save(loaded, { ...loaded.record, usages, lastSentAt: 1 })
           }),
         ),
       )
-      expect((await store().read.phones.find(hash))?.lanes.network.sends).toHaveLength(5)
+      expect((await store().read.phones.find(hash))?.usages.network.sends).toHaveLength(5)
     }
   })
 })

@@ -161,7 +161,7 @@ const exampleRequest: OtpRequest = {
   expiresAt: createdAt + 300_000,
   verifiedAt: null,
   previousRequest: null,
-  lane: null,
+  startedBy: null,
   contexts: [],
   ownText: null,
   template: null,

@@ -16,11 +16,11 @@ const lockMs = dayMs
 const fullBudget: CheckBudget = { refilledAt: 0, consecutiveFailures: 0, lockedUntil: null }
 
 /**
- * Checks that codes of the phone may be attempted in one lane. Without this budget the limit of `attemptsMax` per
+ * Checks that codes of the phone may be attempted at one trust level. Without this budget the limit of `attemptsMax` per
  * request would mean little: an attacker would start new requests until a guess hits.
  *
  * @param failuresMax capacity of the budget, which refills by one per hour; 0 turns it off
- * @returns the refusal RATE_LIMITED (PHONE_CHECK_BUDGET) when the budget is spent or the lane is locked
+ * @returns the refusal RATE_LIMITED (PHONE_CHECK_BUDGET) when the budget is spent or the trust level is locked
  */
 export function refuseSpentBudget(
   budget: CheckBudget | null,
@@ -42,7 +42,7 @@ export function refuseSpentBudget(
   )
 }
 
-/** Returns the budget after one more failure. Every 100th consecutive one locks the lane for 24 hours. */
+/** Returns the budget after one more failure. Every 100th consecutive one locks the trust level for 24 hours. */
 export function afterFailure(checks: CheckBudget | null, now: number): CheckBudget {
   const budget = checks ?? fullBudget
   const consecutiveFailures = budget.consecutiveFailures + 1

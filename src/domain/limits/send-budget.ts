@@ -16,7 +16,7 @@ const windows = [
 const sendsKept = 20
 
 /**
- * Checks that one more code may be sent to a phone in one lane: 5 sends in 10 minutes and 20 a day, in every window of
+ * Checks that one more code may be sent to a phone at one trust level: 5 sends in 10 minutes and 20 a day, in every window of
  * that length (sliding-window log).
  *
  * @param sends times of the newest sends, oldest first

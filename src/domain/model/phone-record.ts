@@ -5,14 +5,14 @@ import { indexHash, indexHashes, upgradeHash, type HashForm, type Keys } from '.
 import type { Environment } from '../../shared/otp-values.ts'
 
 /**
- * Lanes keep groups of calls about one phone apart, so that a stranger cannot spend the budgets of the owner: those from
- * a device that verified this phone before, those from a network that did (a carrier's address is shared), and all
- * others. A request stays in the lane of the send that made it.
+ * Trust levels of calls about a phone: from a device that verified it before, from a network that did (a carrier's address is
+ * shared), and from anyone else. Each has budgets of its own, so that a stranger cannot spend those of the owner. A request
+ * keeps the level of the send that made it.
  */
-export const lanes = ['device', 'network', 'stranger'] as const
-export type Lane = (typeof lanes)[number]
+export const trustLevels = ['device', 'network', 'stranger'] as const
+export type TrustLevel = (typeof trustLevels)[number]
 
-/** Budget of failed checks of one phone in one lane, across all its requests. */
+/** Budget of failed checks of one phone at one trust level, across all its requests. */
 export type CheckBudget = {
   /** When the last failure so far is forgiven. One is forgiven per hour. */
   refilledAt: number
@@ -21,8 +21,8 @@ export type CheckBudget = {
   lockedUntil: number | null
 }
 
-/** Usage of a phone's budgets in one lane. */
-export type LaneUsage = {
+/** Usage of a phone's budgets at one trust level. */
+export type PhoneUsage = {
   /** Times of the newest sends, oldest first. */
   sends: readonly number[]
   /** Null before the first failure. */
@@ -53,7 +53,7 @@ export type PhoneRecord = OwnedPhone & {
   /** E.164 as last verified, before that as last sent; its pseudonym after its retention. */
   phone: string
   country: string | null
-  lanes: Readonly<Record<Lane, LaneUsage>>
+  usages: Readonly<Record<TrustLevel, PhoneUsage>>
   /** Newest first. */
   contexts: readonly KnownContext[]
   identity: PhoneIdentity | null
@@ -68,15 +68,15 @@ export const knownLifetimeMs = 180 * dayMs
 /** Network, device, and the guard's wider network of the last verifications. */
 const knownContextsMax = 8
 
-export const unusedLane: LaneUsage = { sends: [], checks: null }
-export const unusedLanes = { device: unusedLane, network: unusedLane, stranger: unusedLane } as const
+export const noUsage: PhoneUsage = { sends: [], checks: null }
+export const noUsages = { device: noUsage, network: noUsage, stranger: noUsage } as const
 
 export const emptyRecord = (owned: OwnedPhone, country: string | null): PhoneRecord => ({
   developerId: owned.developerId,
   environment: owned.environment,
   phone: owned.phone,
   country,
-  lanes: unusedLanes,
+  usages: noUsages,
   contexts: [],
   identity: null,
   newestRequest: null,
@@ -101,22 +101,26 @@ export const ownedPhoneHashes = (keys: Pick<Keys, 'phone'>, owned: OwnedPhone): 
 export const upgradeOwnedPhoneHash = (keys: Pick<Keys, 'phone'>, hash: string): string =>
   upgradeHash(keys.phone, hash, form)
 
-/** Changes the usage of one lane. */
-export const withLane = (record: PhoneRecord, lane: Lane, usage: Partial<LaneUsage>): PhoneRecord => ({
+/** Changes the usage at one trust level. */
+export const withUsage = (
+  record: PhoneRecord,
+  trust: TrustLevel,
+  usage: Partial<PhoneUsage>,
+): PhoneRecord => ({
   ...record,
-  lanes: { ...record.lanes, [lane]: { ...record.lanes[lane], ...usage } },
+  usages: { ...record.usages, [trust]: { ...record.usages[trust], ...usage } },
 })
 
 /** Tells whether the developer verified the phone within 180 days. */
 export const isKnownPhone = ({ identity }: PhoneRecord, now: number): boolean =>
   identity !== null && identity.lastVerifiedAt > now - knownLifetimeMs
 
-/** Decides the lane of a call: that of its device or network, if that verified this phone within 180 days. */
-export function laneFor(
+/** Decides the trust level of a call: that of its device or network, if that verified this phone within 180 days. */
+export function trustOfCall(
   record: PhoneRecord,
   sender: { clientIp: string | null; contexts: readonly string[] },
   now: number,
-): Lane {
+): TrustLevel {
   const known = knownContexts(record, now)
   const isKnown = (context: string | undefined) => known.some(({ hash }) => hash === context)
   if (isKnown(deviceOf(sender))) return 'device'

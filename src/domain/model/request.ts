@@ -79,8 +79,8 @@ export type OtpRequest = {
   verifiedAt: number | null
   /** The phone's request before this one; null for the first, and where retention cut the list. */
   previousRequest: string | null
-  /** Whether its send came from a device or network that verified the phone; null if 0.1.0 made the request. */
-  lane: 'known' | 'stranger' | null
+  /** `known`: its send came from a device or network that verified the phone. Null if 0.1.0 made the request. */
+  startedBy: 'known' | 'stranger' | null
   /** Hashed contexts of the send. */
   contexts: readonly string[]
   /** Log entries and delivery attempts, which the store appends: see `parseHistory`. */

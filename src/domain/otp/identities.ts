@@ -12,8 +12,8 @@ import type { Store } from '../store/store.ts'
 import type { Identity } from '../model/identity.ts'
 import {
   rememberContexts,
-  withLane,
-  type Lane,
+  withUsage,
+  type TrustLevel,
   type PhoneIdentity,
   type PhoneRecord,
 } from '../model/phone-record.ts'
@@ -24,7 +24,7 @@ import { utcDay } from '../../shared/durations.ts'
 
 /**
  * Counts a verification in the record of its phone: creates the identity at the first one, makes the contexts of the
- * send known, and ends the consecutive failures of its lane.
+ * send known, and ends the consecutive failures at its trust level.
  *
  * @param network key of the guard's counts, where the phone is evidence from now on
  * @returns the record, and the UTC days to adjust in the count of active identities
@@ -33,13 +33,13 @@ export function afterVerification(
   record: PhoneRecord,
   newId: NewId,
   request: Pick<OtpRequest, 'appId' | 'phone' | 'country' | 'contexts'>,
-  lane: Lane,
+  trust: TrustLevel,
   now: number,
   network?: string,
 ): { record: PhoneRecord; removedFromDay: number | undefined; addedToDay: number | undefined } {
   const { identity } = record
   const verified: PhoneRecord = {
-    ...withLane(record, lane, { checks: afterSuccess(record.lanes[lane].checks) }),
+    ...withUsage(record, trust, { checks: afterSuccess(record.usages[trust].checks) }),
     phone: request.phone,
     country: request.country,
     contexts: rememberContexts(record, network ? [...request.contexts, network] : request.contexts, now),

@@ -81,7 +81,7 @@ export function buildRequest(
     codeSource: Pick<CodeSource, 'id' | 'codeSalt'>
     application: CallingApplication
     phone: Phone
-    origin: Pick<OtpRequest, 'contexts' | 'lane' | 'previousRequest'>
+    origin: Pick<OtpRequest, 'contexts' | 'startedBy' | 'previousRequest'>
     input: SendInput
     template: SentTemplate | null
     facade?: Facade | undefined

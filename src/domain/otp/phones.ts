@@ -6,10 +6,10 @@ import { indexHashes, type Keys } from '../model/keys.ts'
 import {
   emptyRecord,
   hashOwnedPhone,
-  laneFor,
+  trustOfCall,
   ownedPhoneHashes,
   type CheckBudget,
-  type Lane,
+  type TrustLevel,
   type PhoneRecord,
   type OwnedPhone,
 } from '../model/phone-record.ts'
@@ -48,16 +48,16 @@ export const hasPhoneBudgets = ({ environment, phone }: Pick<OwnedPhone, 'enviro
   environment === 'live' && !isVirtualPhone(phone)
 
 /**
- * Lane of the send that made a request. Those that 0.1.0 made count as a stranger's. The request keeps only that it was a
- * known one; the record tells whether its device was.
+ * Returns the trust level of the send that made a request; a stranger's if 0.1.0 made it. The request keeps only that its
+ * sender was known; the record tells whether the device was.
  */
-export const laneOf = (
+export const trustOfRequest = (
   record: PhoneRecord,
-  { lane, ...request }: Pick<OtpRequest, 'lane' | 'clientIp' | 'contexts' | 'createdAt'>,
-): Lane =>
-  lane !== 'known'
+  { startedBy, ...request }: Pick<OtpRequest, 'startedBy' | 'clientIp' | 'contexts' | 'createdAt'>,
+): TrustLevel =>
+  startedBy !== 'known'
     ? 'stranger'
-    : laneFor(record, request, request.createdAt) === 'device'
+    : trustOfCall(record, request, request.createdAt) === 'device'
       ? 'device'
       : 'network'
 
@@ -204,12 +204,12 @@ const oldBudgetsOf = (keys: PhoneKeys, { developerId, phone }: OwnedPhone) => ({
   phoneHashes: oldPhoneHashes(keys, phone),
 })
 
-/** Moves the strictest budget of the developer's applications into the lane of strangers: a locked phone stays locked. */
+/** Moves the strictest budget of the developer's applications into that of strangers: a locked phone stays locked. */
 function withOldBudgets(record: PhoneRecord, budgets: readonly CheckBudget[]): PhoneRecord {
   if (budgets.length === 0) return record
-  const { stranger } = record.lanes
+  const { stranger } = record.usages
   const checks = budgets.reduce(stricter, stranger.checks)
-  return { ...record, lanes: { ...record.lanes, stranger: { ...stranger, checks } } }
+  return { ...record, usages: { ...record.usages, stranger: { ...stranger, checks } } }
 }
 
 /** Puts a request at the head of the phone's list. The number stays the one that was verified, if any was. */

@@ -8,7 +8,7 @@ import { canonicalPhone } from '../model/canonical-phone.ts'
 import { deriveCode, hashCode, newCodeSalt } from '../model/code.ts'
 import { hashContexts } from '../model/context.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
-import { laneFor } from '../model/phone-record.ts'
+import { trustOfCall } from '../model/phone-record.ts'
 import { tryParsePhone, type Phone } from '../model/phone.ts'
 import { rejectProof, type Proof, type ProofType, type VerifiedProof } from '../model/proof.ts'
 import type { RateState } from '../model/rate-limit.ts'
@@ -128,15 +128,15 @@ export function createOtpProve(needs: OtpNeeds) {
     const { record: known, ...slot } = await loadPhone(tx, keys, { ...phone, developerId, environment })
     const { clientIp = null, deviceId = null } = input
     const contexts = hashContexts(keys, developerId, { clientIp, deviceId })
-    const lane = laneFor(known, { clientIp, contexts }, now)
+    const trust = trustOfCall(known, { clientIp, contexts }, now)
     const request = buildProved(application, input, phone, now, {
       contexts,
-      lane: lane === 'stranger' ? lane : 'known',
+      startedBy: trust === 'stranger' ? trust : 'known',
       previousRequest: known.newestRequest,
     })
     const sender = { ...senderOf(known, request), isKnownPhone: true }
     const network = guard.keysToConvert(request, sender, now)?.subjects?.network
-    const after = afterVerification(withRequest(known, request), newId, request, lane, now, network)
+    const after = afterVerification(withRequest(known, request), newId, request, trust, now, network)
     const subscribers = await tx.webhookEndpoints.subscribers(appId)
     const counts = { requests: 1, verified: 1, active: after.addedToDay === undefined ? 0 : 1 }
     const changes: Change[] = [
@@ -160,7 +160,7 @@ export function createOtpProve(needs: OtpNeeds) {
     { clientIp, metadata }: ProofInput,
     { phone, country }: Phone,
     now: number,
-    origin: Pick<OtpRequest, 'contexts' | 'lane' | 'previousRequest'>,
+    origin: Pick<OtpRequest, 'contexts' | 'startedBy' | 'previousRequest'>,
   ): OtpRequest {
     const { id: appId, developerId, projectId, environment, traceparent } = application
     const codeSource = { id: newId('otp'), codeSalt: newCodeSalt(needs.random) }

@@ -3,7 +3,7 @@ import { resolvePlan, resolvePlanName, type Plans } from '../model/plans.ts'
 import { admit } from '../limits/rate-limit.ts'
 import { afterSend, checkSendBudget } from '../limits/send-budget.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
-import { withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
+import { withUsage, type TrustLevel, type PhoneRecord } from '../model/phone-record.ts'
 import type { RateLimit, RateState, StoredPolicy } from '../model/rate-limit.ts'
 import type { Change, Rows } from '../store/operation.ts'
 import { minuteMs } from '../../shared/durations.ts'
@@ -44,7 +44,7 @@ export function chargeRate(
 }
 
 /**
- * Charges the application's rate, unless the phone's send budget in a lane is spent.
+ * Charges the application's rate, unless the phone's send budget at its trust level is spent.
  *
  * @param phone.isLimited whether it has budgets
  * @returns the record with the send, which is charged once the caller saves it for a message that leaves; or the refusal
@@ -54,15 +54,15 @@ export function chargeSend(
   { plans, sendBudget }: Pick<OtpNeeds, 'plans' | 'sendBudget'>,
   rows: Rows,
   application: CallingApplication,
-  { record, lane, isLimited }: { record: PhoneRecord; lane: Lane; isLimited: boolean },
+  { record, trust, isLimited }: { record: PhoneRecord; trust: TrustLevel; isLimited: boolean },
   now: number,
 ): (Charged & { record: PhoneRecord; isOverBudget: boolean }) | Rejected {
   const mode = isLimited ? sendBudget() : 'off'
-  const { sends } = record.lanes[lane]
+  const { sends } = record.usages[trust]
   const isOverBudget = checkSendBudget(mode, sends, now)
   if (isRejected(isOverBudget)) return isOverBudget
   const charged = chargeRate(rows, otpRateLimit(plans, rows.caller(application), 'send'), now)
   if (isRejected(charged)) return charged
-  const counted = mode === 'off' ? record : withLane(record, lane, { sends: afterSend(sends, now) })
+  const counted = mode === 'off' ? record : withUsage(record, trust, { sends: afterSend(sends, now) })
   return { ...charged, record: { ...counted, lastSentAt: now }, isOverBudget }
 }

@@ -7,7 +7,7 @@ import type { CallingApplication } from '../model/application.ts'
 import { hashContexts } from '../model/context.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
 import { isId } from '../model/ids.ts'
-import { laneFor, type PhoneRecord } from '../model/phone-record.ts'
+import { trustOfCall, type PhoneRecord } from '../model/phone-record.ts'
 import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { relayedLifetimeMs, type RelayedMessage, type RelayOutcome } from '../model/relayed-message.ts'
 import type { Change, Decision, NamedRows, Rows } from '../store/operation.ts'
@@ -76,9 +76,9 @@ export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'clock' | 'n
     const { record, ...slot } = readRequestPhone(rows, keys, message)
     const { counted, sender, contexts } = describe(rows, message, record, now)
     const guardKeys = guard.keysToConvert(counted, sender, now)
-    const lane = laneFor(record, { clientIp: message.clientIp, contexts }, now)
+    const trust = trustOfCall(record, { clientIp: message.clientIp, contexts }, now)
     const network = guardKeys?.subjects?.network
-    const after = afterVerification(record, newId, { ...message, contexts }, lane, now, network)
+    const after = afterVerification(record, newId, { ...message, contexts }, trust, now, network)
     const { removedFromDay, addedToDay } = after
     return [
       { kind: 'phone', slot, record: after.record },

@@ -7,7 +7,7 @@ import { hashContexts } from '../model/context.ts'
 import { inboxProvider, type Dispatched } from '../model/delivery.ts'
 import { notFound } from '../model/errors.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
-import { laneFor, type PhoneRecord } from '../model/phone-record.ts'
+import { trustOfCall, type PhoneRecord } from '../model/phone-record.ts'
 import { invalidPhone, type Phone } from '../model/phone.ts'
 import type { Channel } from '../model/request.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
@@ -180,8 +180,8 @@ export function createOtpRelay(needs: RelayNeeds) {
     if (inboxOwnerId === undefined) return end(reject(invalidPhone()))
     const owned = toOwnedPhone(call)
     const loaded = readPhone(rows, keys, owned)
-    const lane = laneFor(loaded.record, { clientIp: input.clientIp ?? null, contexts }, now)
-    const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(owned) }
+    const trust = trustOfCall(loaded.record, { clientIp: input.clientIp ?? null, contexts }, now)
+    const usage = { record: loaded.record, trust, isLimited: hasPhoneBudgets(owned) }
     const charged = chargeSend(needs, rows, application, usage, now)
     if (isRejected(charged)) return end(charged, refusedSendTo(phone, loaded.record))
     const described = describeRelayed(rows, call, loaded.record, now)

@@ -24,7 +24,7 @@ import {
 } from './new-message.ts'
 import { isLiving, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
 import { invalidPhone, isVirtualPhone, parsePhone } from '../model/phone.ts'
-import { hasPhoneBudgets, laneOf, namePhoneRows, readRequestPhone } from './phones.ts'
+import { hasPhoneBudgets, trustOfRequest, namePhoneRows, readRequestPhone } from './phones.ts'
 import { deliveryFailed } from './settle.ts'
 import {
   completeSend,
@@ -33,7 +33,7 @@ import {
   challengeRefusal,
   limitRefusal,
   refusalDecision,
-  withIdempotentResult,
+  withResult,
   type SendDecision,
   type Replay,
   type SendResult,
@@ -143,8 +143,8 @@ export function createOtpResend(needs: OtpNeeds) {
     const refusedCall = refuseCall(request.template?.variables, choice.channel)
     if (refusedCall) return refusalDecision(refusedCall)
     const loaded = readRequestPhone(rows, keys, request)
-    const lane = laneOf(loaded.record, request)
-    const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(request) }
+    const trust = trustOfRequest(loaded.record, request)
+    const usage = { record: loaded.record, trust, isLimited: hasPhoneBudgets(request) }
     const charged = chargeSend(needs, rows, application, usage, now)
     const refusedSend = { phone: request.phone, requestId: request.id }
     if (isRejected(charged)) return limitRefusal(charged, refusedSend)
@@ -172,7 +172,7 @@ export function createOtpResend(needs: OtpNeeds) {
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
       const blocked = blockResend(newId, request, verdict, subscribers, now)
-      return withIdempotentResult(
+      return withResult(
         refusalDecision(blocked.result, rate, [...changes, ...blocked.changes], alert),
         scope,
         now,
@@ -194,11 +194,7 @@ export function createOtpResend(needs: OtpNeeds) {
         now,
       ),
     )
-    return withIdempotentResult(
-      { result: { replayed: false, rate, result: resent, alert }, changes },
-      scope,
-      now,
-    )
+    return withResult({ result: { replayed: false, rate, result: resent, alert }, changes }, scope, now)
   }
 
   /** Chooses the channels of the message, and how it begins. @returns the refusal DELIVERY_FAILED without a route */

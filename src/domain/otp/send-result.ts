@@ -117,7 +117,7 @@ export function challengeRefusal(
  * Adds the idempotent result of a send to its changes: final for a refusal and for a message that stays in the inbox,
  * pending until the first attempt for one that a provider gets.
  */
-export function withIdempotentResult(
+export function withResult(
   { result, changes }: Decision<SendDecision>,
   scope: IdempotencyScope | undefined,
   now: number,

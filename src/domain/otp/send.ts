@@ -10,7 +10,7 @@ import { noToken, type ChallengeAnswer } from '../guard/challenge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { hashContexts } from '../model/context.ts'
-import { laneFor, type PhoneRecord, type OwnedPhone } from '../model/phone-record.ts'
+import { trustOfCall, type PhoneRecord, type OwnedPhone } from '../model/phone-record.ts'
 import { closeRequest } from './lifecycle.ts'
 import type { OtpNeeds } from './needs.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
@@ -33,7 +33,7 @@ import {
   challengeRefusal,
   limitRefusal,
   refusalDecision,
-  withIdempotentResult,
+  withResult,
   type SendDecision,
   type Replay,
   type SendResult,
@@ -135,8 +135,8 @@ export function createOtpSend(needs: OtpNeeds) {
     const inboxOwnerId = phone.isVirtual ? rows.virtualPhoneOwner(phone.phone) : application.developerId
     if (inboxOwnerId === undefined) return refusalDecision(reject(invalidPhone()))
     const loaded = readPhone(rows, keys, made.owned)
-    const lane = laneFor(loaded.record, { clientIp: input.clientIp ?? null, contexts }, now)
-    const usage = { record: loaded.record, lane, isLimited: hasPhoneBudgets(made.owned) }
+    const trust = trustOfCall(loaded.record, { clientIp: input.clientIp ?? null, contexts }, now)
+    const usage = { record: loaded.record, trust, isLimited: hasPhoneBudgets(made.owned) }
     const charged = chargeSend(needs, rows, application, usage, now)
     if (isRejected(charged)) return limitRefusal(charged, refusedSendTo(phone, loaded.record))
     const described = describeNewMessage(rows, made, loaded.record, now)
@@ -159,7 +159,7 @@ export function createOtpSend(needs: OtpNeeds) {
         application: rows.caller(application),
         origin: {
           contexts,
-          lane: lane === 'stranger' ? lane : 'known',
+          startedBy: trust === 'stranger' ? trust : 'known',
           previousRequest: loaded.record.newestRequest,
         },
         delivered: described.delivered,
@@ -172,7 +172,7 @@ export function createOtpSend(needs: OtpNeeds) {
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
       const blocked = blockSend(newId, request, verdict, subscribers, now)
-      return withIdempotentResult(
+      return withResult(
         refusalDecision(blocked.result, rate, [...changes, ...blocked.changes], alert),
         scope,
         now,
@@ -191,11 +191,7 @@ export function createOtpSend(needs: OtpNeeds) {
       breakdownChange(request, newRequestCounts(request), now),
       ...sentChanges(newId, { request, subscribers, inboxOwnerId, isOverBudget, verdict }, now),
     )
-    return withIdempotentResult(
-      { result: { replayed: false, rate, result: request, alert }, changes },
-      scope,
-      now,
-    )
+    return withResult({ result: { replayed: false, rate, result: request, alert }, changes }, scope, now)
   }
 
   /** Names the rows of a send that are known before any is read. */

@@ -8,7 +8,7 @@ import { eventChange } from '../log/event-change.ts'
 import { firstNames } from '../guard/row-keys.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import { afterVerification } from './identities.ts'
-import { laneFor, withLane, type Lane, type PhoneRecord } from '../model/phone-record.ts'
+import { trustOfCall, withUsage, type TrustLevel, type PhoneRecord } from '../model/phone-record.ts'
 import { hashContexts } from '../model/context.ts'
 import { attemptsMax, matchesCode } from '../model/code.ts'
 import { canonicalVariables, type MessageVariables } from '../model/message-variables.ts'
@@ -19,7 +19,7 @@ import { closeRequest, refuseIfClosed, type ClosableRequest } from './lifecycle.
 import type { OtpRequest } from '../model/request.ts'
 import { afterFailure, refuseSpentBudget } from '../limits/check-budget.ts'
 import type { LoadedPhone } from '../store/phones.ts'
-import { hasPhoneBudgets, laneOf, namePhoneRows, readRequestPhone } from './phones.ts'
+import { hasPhoneBudgets, trustOfRequest, namePhoneRows, readRequestPhone } from './phones.ts'
 import { listedSenderOf } from './judge-message.ts'
 import {
   createRequestFinder,
@@ -45,7 +45,7 @@ export type CheckResult = {
 /** The end user's answer: the code, and the payment that the caller verifies with it. */
 type Answer = { code: string; variables: MessageVariables | null }
 
-type CheckedRequest = { request: OtpRequest; phone: LoadedPhone; lane: Lane }
+type CheckedRequest = { request: OtpRequest; phone: LoadedPhone; trust: TrustLevel }
 
 /** Verifies codes. */
 export function createOtpVerify(needs: OtpNeeds) {
@@ -123,16 +123,16 @@ export function createOtpVerify(needs: OtpNeeds) {
         const refusal = readRefusal(rows, application)
         if (refusal) return refuse(refusal)
         const phone = request && readRequestPhone(rows, keys, request)
-        const lane = phone && laneOfCheck(phone.record, request, target, now)
-        const checks = lane && isLimited(request) ? phone.record.lanes[lane].checks : null
+        const trust = phone && trustOfCheck(phone.record, request, target, now)
+        const checks = trust && isLimited(request) ? phone.record.usages[trust].checks : null
         const spent = checks && refuseSpentBudget(checks, checkFailuresMax, now)
         if (spent) return refuse(spent)
         // The rate is charged for an unknown request too, so that ids cannot be probed for free.
         const charged = chargeRate(rows, otpRateLimit(plans, rows.caller(application), 'verify'), now)
         if (isRejected(charged)) return refuse(charged)
         const { result, changes } =
-          request && phone && lane
-            ? compare(rows, application, { request, phone, lane }, answer, now)
+          request && phone && trust
+            ? compare(rows, application, { request, phone, trust }, answer, now)
             : { result: reject(requestNotFound(target)), changes: [] }
         return {
           result: { rate: charged.rate, request, result },
@@ -164,7 +164,7 @@ export function createOtpVerify(needs: OtpNeeds) {
   function compare(
     rows: Rows,
     application: CallingApplication,
-    { request, phone, lane }: CheckedRequest,
+    { request, phone, trust }: CheckedRequest,
     { code, variables }: Answer,
     now: number,
   ): Decision<OtpRequest | Rejected> {
@@ -172,25 +172,25 @@ export function createOtpVerify(needs: OtpNeeds) {
     const closed = refuseIfClosed(newId, closable, now)
     if (closed) return closed
     if (!matchesCode(keys, request.id, code, request.codeHash, variables))
-      return countFailure(closable, phone, lane, describeWrongCode(request, variables), now)
+      return countFailure(closable, phone, trust, describeWrongCode(request, variables), now)
     const sender = listedSenderOf(rows, application, phone.record, request, now)
     const guardKeys = guard.keysToConvert(request, sender, now)
     const counts = guard.convert(rows.guard, guardKeys, request, sender, now)
-    return markVerified(closable, phone, lane, { counts, network: guardKeys?.subjects?.network }, now)
+    return markVerified(closable, phone, trust, { counts, network: guardKeys?.subjects?.network }, now)
   }
 
   /** Counts the attempt with a wrong code; the last one fails the request. */
   function countFailure(
     { request, subscribers }: ClosableRequest,
     { record, ...slot }: LoadedPhone,
-    lane: Lane,
+    trust: TrustLevel,
     fault: string,
     now: number,
   ): Decision<Rejected> {
     const counted = { ...request, attempts: request.attempts + 1, updatedAt: now }
     const changes: Change[] = [{ kind: 'request', request: counted, isNew: false }]
     if (isLimited(request)) {
-      const failed = withLane(record, lane, { checks: afterFailure(record.lanes[lane].checks, now) })
+      const failed = withUsage(record, trust, { checks: afterFailure(record.usages[trust].checks, now) })
       changes.push({ kind: 'phone', slot, record: failed })
     }
     const detail = formatAttempt(counted.attempts)
@@ -213,7 +213,7 @@ export function createOtpVerify(needs: OtpNeeds) {
   function markVerified(
     { request, subscribers }: ClosableRequest,
     { record, ...slot }: LoadedPhone,
-    lane: Lane,
+    trust: TrustLevel,
     { counts: guardChanges, network }: { counts: GuardChanges; network: string | undefined },
     now: number,
   ): Decision<OtpRequest> {
@@ -224,7 +224,7 @@ export function createOtpVerify(needs: OtpNeeds) {
       verifiedAt: now,
       updatedAt: now,
     }
-    const after = afterVerification(record, newId, verified, lane, now, network)
+    const after = afterVerification(record, newId, verified, trust, now, network)
     const { record: known, removedFromDay, addedToDay } = after
     const counts = { verified: 1, active: addedToDay === undefined ? 0 : 1 }
     const changes: Change[] = [
@@ -242,14 +242,19 @@ export function createOtpVerify(needs: OtpNeeds) {
   }
 
   /**
-   * Decides the lane of a check. A stranger can guess by the phone alone, so such a check has the lane of its own sender,
+   * Decides the trust level of a check. A stranger can guess by the phone alone, so such a check has that of its own sender,
    * if that is told; a request id is known to its sender only.
    */
-  function laneOfCheck(record: PhoneRecord, request: OtpRequest, target: ReadTarget, now: number): Lane {
+  function trustOfCheck(
+    record: PhoneRecord,
+    request: OtpRequest,
+    target: ReadTarget,
+    now: number,
+  ): TrustLevel {
     const { clientIp = null, deviceId = null } = 'phone' in target ? target : {}
-    if (clientIp === null && deviceId === null) return laneOf(record, request)
+    if (clientIp === null && deviceId === null) return trustOfRequest(record, request)
     const contexts = hashContexts(keys, request.developerId, { clientIp, deviceId })
-    return laneFor(record, { clientIp, contexts }, now)
+    return trustOfCall(record, { clientIp, contexts }, now)
   }
 }
 

@@ -4,10 +4,10 @@ import type { Keys } from '../model/keys.ts'
 import {
   ownedPhoneHashes,
   knownContexts,
-  lanes as everyLane,
-  type Lane,
-  type LaneUsage,
-  unusedLane,
+  trustLevels,
+  type TrustLevel,
+  type PhoneUsage,
+  noUsage,
   type PhoneRecord,
   type OwnedPhone,
 } from '../model/phone-record.ts'
@@ -34,9 +34,9 @@ export function expirePhone(
 ): PhoneRecord | undefined {
   const { identity, lastSentAt, newestRequest, developerId, phone } = record
   const isLinked = newestRequest !== null && !isLinkOld(newestRequest, phonesUntil)
-  const expire = (lane: Lane) => expireLane(record, lane, now)
-  const lanes = { device: expire('device'), network: expire('network'), stranger: expire('stranger') }
-  const isUnused = everyLane.every((lane) => lanes[lane] === unusedLane)
+  const expire = (trust: TrustLevel) => expireUsage(record, trust, now)
+  const usages = { device: expire('device'), network: expire('network'), stranger: expire('stranger') }
+  const isUnused = trustLevels.every((trust) => usages[trust] === noUsage)
   if (identity === null && isUnused && !isLinked) return undefined
   const isPhoneOld = phonesUntil !== undefined && (identity?.lastVerifiedAt ?? lastSentAt) <= phonesUntil
   const expired = {
@@ -44,24 +44,24 @@ export function expirePhone(
     phone: isPhoneOld && isPlainPhone(phone) ? derivePseudonym(keys, developerId, phone) : phone,
     contexts: knownContexts(record, now),
     newestRequest: isLinked ? newestRequest : null,
-    lanes,
+    usages,
   }
   const isSame =
     expired.phone === phone &&
     expired.contexts.length === record.contexts.length &&
     expired.newestRequest === newestRequest &&
-    everyLane.every((lane) => lanes[lane] === record.lanes[lane])
+    trustLevels.every((trust) => usages[trust] === record.usages[trust])
   return isSame ? record : expired
 }
 
 /** Empties what is idle; returns the same object if nothing is. */
-function expireLane({ lanes, lastSentAt }: PhoneRecord, lane: Lane, now: number): LaneUsage {
-  const usage = lanes[lane]
+function expireUsage({ usages, lastSentAt }: PhoneRecord, trust: TrustLevel, now: number): PhoneUsage {
+  const usage = usages[trust]
   const idleAt = now - checkBudgetLifetimeMs
   const checks = usage.checks !== null && usage.checks.refilledAt > idleAt ? usage.checks : null
   // As late as that, so that the scan does not write every phone of yesterday.
   const sends = lastSentAt > idleAt ? usage.sends : []
-  if (checks === null && sends.length === 0) return unusedLane
+  if (checks === null && sends.length === 0) return noUsage
   return checks === usage.checks && sends === usage.sends ? usage : { checks, sends }
 }
 

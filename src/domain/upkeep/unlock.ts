@@ -4,7 +4,7 @@ import { notFound } from '../model/errors.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { parsePhone } from '../model/phone.ts'
-import { lanes, unusedLane, unusedLanes, type PhoneRecord } from '../model/phone-record.ts'
+import { trustLevels, noUsage, noUsages, type PhoneRecord } from '../model/phone-record.ts'
 import { parseTypedPhone } from '../model/typed-phone.ts'
 import type { Clock } from '../model/clock.ts'
 import { findPhone, oldPhoneHashes } from '../otp/phones.ts'
@@ -108,20 +108,20 @@ async function unlockApplication(needs: UnlockNeeds, appId: string): Promise<Unl
   return counts
 }
 
-/** Clears the lanes of a record. */
+/** Clears the budgets of a record. */
 async function resetRecord(tx: Pick<Stores, 'phones'>, hash: string): Promise<UnlockResult> {
   const loaded = await tx.phones.loadKept(hash)
   if (!loaded || !isUsed(loaded.record)) return { checkBudgets: 0, admissions: 0 }
   const { record } = loaded
-  tx.phones.save(loaded, { ...record, lanes: unusedLanes })
-  const usages = lanes.map((lane) => record.lanes[lane])
+  tx.phones.save(loaded, { ...record, usages: noUsages })
+  const usages = trustLevels.map((trust) => record.usages[trust])
   return {
     checkBudgets: usages.filter(({ checks }) => checks !== null).length,
     admissions: usages.reduce((sum, { sends }) => sum + sends.length, 0),
   }
 }
 
-const isUsed = (record: PhoneRecord) => lanes.some((lane) => record.lanes[lane] !== unusedLane)
+const isUsed = (record: PhoneRecord) => trustLevels.some((trust) => record.usages[trust] !== noUsage)
 
 function addCounts(counts: UnlockResult, more: UnlockResult): void {
   counts.checkBudgets += more.checkBudgets

@@ -101,7 +101,7 @@ function sampleRequest(
     expiresAt: createdAt + 300_000,
     verifiedAt: now,
     previousRequest: null,
-    lane: null,
+    startedBy: null,
     contexts: [],
     history: '',
     ownText: null,

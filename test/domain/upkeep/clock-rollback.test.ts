@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { repairAfterClockRollback } from '../../../src/domain/upkeep/clock-rollback.ts'
-import { withLane } from '../../../src/domain/model/phone-record.ts'
+import { withUsage } from '../../../src/domain/model/phone-record.ts'
 import { chargeRateLimit } from '../../../src/domain/limits/rate-limit.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
@@ -47,7 +47,7 @@ describeEachDatabase('the clock-rollback repair', (database) => {
     await store.write(async (tx) => {
       const checks = { refilledAt: sentAt + 3_600_000, consecutiveFailures: 100, lockedUntil }
       const loaded = await tx.phones.load(phone.hash, phone.record)
-      await tx.phones.save(loaded, withLane(loaded.record, 'stranger', { checks }))
+      await tx.phones.save(loaded, withUsage(loaded.record, 'stranger', { checks }))
       await tx.refreshTokens.insert({ ...session, hash: 'h', usedAt: sentAt })
     })
     const clock = testClock(sentAt - 7_200_000)
@@ -65,7 +65,7 @@ describeEachDatabase('the clock-rollback repair', (database) => {
     const [repaired] = await store.read.phones.scan(-1, 1)
     expect(repaired?.record).toMatchObject({
       lastSentAt: clock.now(),
-      lanes: {
+      usages: {
         stranger: {
           sends: [clock.now()],
           checks: { refilledAt: clock.now() + 3_600_000, lockedUntil: clock.now() + dayMs },

@@ -370,7 +370,7 @@ describeEachDatabase('a phone number', (database) => {
       })
     }, 300_000)
 
-    test('of a phone covers both lanes and every spelling', async () => {
+    test('of a phone covers all budgets and every spelling', async () => {
       const [one, other] = ['+5511987654321', '+551187654321']
       const sendBody = { phone: one, deviceId: 'owner-phone' }
       const { requestId } = (await otp.send(app, sendBody)).data

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { hashContexts } from '../../../src/domain/model/context.ts'
-import { emptyRecord, hashOwnedPhone, laneFor } from '../../../src/domain/model/phone-record.ts'
+import { emptyRecord, hashOwnedPhone, trustOfCall } from '../../../src/domain/model/phone-record.ts'
 import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import { findPhone, loadPhone } from '../../../src/domain/otp/phones.ts'
 import { createPhoneWalks } from '../../../src/domain/upkeep/phone-key-walk.ts'
@@ -30,7 +30,7 @@ describeEachDatabase('replaced keys', (database) => {
       await tx.phones.save(loaded, {
         ...emptyRecord(owned, 'US'),
         phone: count % 2 === 0 ? derivePseudonym(testKeys, 'dev_w', phone) : phone,
-        lanes: { ...loaded.record.lanes, stranger: { sends: [now], checks: null } },
+        usages: { ...loaded.record.usages, stranger: { sends: [now], checks: null } },
         contexts: hashContexts(testKeys, 'dev_w', sender).map((hash) => ({ hash, verifiedAt: now })),
         lastSentAt: now,
       })
@@ -44,8 +44,8 @@ describeEachDatabase('replaced keys', (database) => {
     const owned = await saveUnderOldKeys()
     expect((await findPhone(store.read, newKeys, owned))?.record.lastSentAt).toBe(now)
     const loaded = await store.write((tx) => loadPhone(tx, newKeys, owned))
-    expect(loaded.record.lanes.stranger.sends).toEqual([now])
-    expect(laneFor(loaded.record, { clientIp: null, contexts }, now)).toBe('device')
+    expect(loaded.record.usages.stranger.sends).toEqual([now])
+    expect(trustOfCall(loaded.record, { clientIp: null, contexts }, now)).toBe('device')
     expect(await store.read.phones.find(hashOwnedPhone(testKeys, owned))).toBeUndefined()
     expect((await store.read.phones.find(hashOwnedPhone(newKeys, owned)))?.lastSentAt).toBe(now)
   })
@@ -65,9 +65,9 @@ describeEachDatabase('replaced keys', (database) => {
     }
     for (const owned of subscribers) {
       const record = await store.read.phones.find(hashOwnedPhone(newKeys, owned))
-      expect(record?.lanes.stranger.sends).toEqual([now])
+      expect(record?.usages.stranger.sends).toEqual([now])
       expect([owned.phone, derivePseudonym(newKeys, 'dev_w', owned.phone)]).toContain(record?.phone ?? '')
-      expect(record && laneFor(record, { clientIp: null, contexts }, now)).toBe('device')
+      expect(record && trustOfCall(record, { clientIp: null, contexts }, now)).toBe('device')
       expect(await store.read.phones.find(hashOwnedPhone(testKeys, owned))).toBeUndefined()
     }
   })

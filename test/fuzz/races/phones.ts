@@ -27,7 +27,7 @@ async function openPhones(...args: Parameters<typeof openRaceFixture>) {
 
 export const phoneRaces: Race[] = [
   {
-    name: 'wrong guesses over two applications and two spellings are compared 25 times in each lane',
+    name: 'wrong guesses over two applications and two spellings are compared 25 times at each trust level',
     async open(database) {
       const { service, otp, newSubscriber, close } = await openPhones(database)
       return {
@@ -39,8 +39,8 @@ export const phoneRaces: Race[] = [
           expect((await otp.verifyRightCode(pick(0).as, first.requestId)).status).toBe(200)
           const requests = await runConcurrently(20, random, async (index) => {
             const { as, phone } = pick(index)
-            const lane = index < 10 ? {} : own
-            return { as, ...(await otp.sendOrThrow(as, { phone, ...lane })) }
+            const sender = index < 10 ? {} : own
+            return { as, ...(await otp.sendOrThrow(as, { phone, ...sender })) }
           })
           const responses = await runConcurrently(100, random, async (index) => {
             const request = requests[index % 20]
@@ -50,9 +50,9 @@ export const phoneRaces: Race[] = [
           expect(countByOutcome(responses)['400 INVALID_CODE']).toBe(50)
           const attempts = [0, 0]
           for (const [index, { requestId }] of requests.entries()) {
-            const lane = index < 10 ? 0 : 1
-            attempts[lane] =
-              (attempts[lane] ?? 0) + ((await service.store.read.otpRequests.find(requestId))?.attempts ?? 0)
+            const level = index < 10 ? 0 : 1
+            attempts[level] =
+              (attempts[level] ?? 0) + ((await service.store.read.otpRequests.find(requestId))?.attempts ?? 0)
           }
           expect(attempts).toEqual([25, 25])
         },

@@ -149,7 +149,9 @@ describe('POST /v1/otp/proofs', () => {
       as: application,
       body: { phone, deviceId: 'd1' },
     })
-    expect(await service.store.read.otpRequests.find(send.data.requestId)).toMatchObject({ lane: 'known' })
+    expect(await service.store.read.otpRequests.find(send.data.requestId)).toMatchObject({
+      startedBy: 'known',
+    })
   })
 
   test('cannot be verified, resent or canceled again', async () => {

@@ -32,7 +32,7 @@ export function defineOtpTables(c: ColumnKit) {
     expiresAt: c.timestampMs('expires_at').notNull(),
     verifiedAt: c.timestampMs('verified_at'),
     previousRequest: c.text('previous_request'),
-    lane: c.text('lane').$type<'known' | 'stranger'>(),
+    startedBy: c.text('lane').$type<'known' | 'stranger'>(),
     contexts: c.text('contexts'),
     history: c.text('history').notNull().default(''),
     compat: c.text('compat'),

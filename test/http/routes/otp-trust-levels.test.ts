@@ -59,7 +59,7 @@ describe("a stranger's wrong guesses", () => {
     expect(await verify(app, { phone, clientIp: ownDevice.clientIp })).toBe(200)
   })
 
-  test('by the phone spend the lane of strangers, if the checks tell who guesses', async () => {
+  test('by the phone spend the budget of strangers, if the checks tell who guesses', async () => {
     const phone = newPhone()
     expect(await verify(app, { phone, ...ownDevice })).toBe(200)
     const check = (body: object) => service.request('POST', '/v1/otp/verify', { as: app, body })
@@ -75,7 +75,7 @@ describe("a stranger's wrong guesses", () => {
     expect((await check({ phone, code, ...ownDevice })).status).toBe(200)
   })
 
-  test('behind the address of the owner spend the lane of the network, and never that of the device', async () => {
+  test('behind the address of the owner spend the budget of the network, and never that of the device', async () => {
     const phone = newPhone()
     const { clientIp } = ownDevice
     expect(await verify(app, { phone, ...ownDevice })).toBe(200)
@@ -98,7 +98,7 @@ describe("a stranger's wrong guesses", () => {
     expect(await verify(app, { phone, ...ownDevice })).toBe(200)
   })
 
-  test('100 in a row stop the lane of strangers alone', async () => {
+  test('100 in a row stop strangers alone', async () => {
     const phone = newPhone()
     expect(await verify(app, { phone, ...ownDevice })).toBe(200)
     for (let i = 0; i < 100; i++) {
@@ -150,14 +150,14 @@ describe('a context', () => {
     const sender = { deviceId: 'aging' }
     expect(await verify(app, { phone, ...sender })).toBe(200)
     service.clock.advance(180 * dayMs - 1)
-    const lane = async (body: object) => {
+    const startedBy = async (body: object) => {
       const { requestId } = await otp.sendOrThrow(app, body)
-      return (await service.store.read.otpRequests.find(requestId))?.lane
+      return (await service.store.read.otpRequests.find(requestId))?.startedBy
     }
-    expect(await lane({ phone, ...sender })).toBe('known')
-    expect(await lane({ phone: otherPhone, ...sender })).toBe('stranger')
+    expect(await startedBy({ phone, ...sender })).toBe('known')
+    expect(await startedBy({ phone: otherPhone, ...sender })).toBe('stranger')
     service.clock.advance(1)
-    expect(await lane({ phone, ...sender })).toBe('stranger')
+    expect(await startedBy({ phone, ...sender })).toBe('stranger')
   })
 
   test('makes way for newer ones: the record keeps eight', async () => {
@@ -215,7 +215,7 @@ describe('the enforced send budget', () => {
     return { strict, client, owner, one, other }
   }
 
-  test('has two lanes, so that a stranger cannot keep codes from the owner', async () => {
+  test('has two budgets, so that a stranger cannot keep codes from the owner', async () => {
     const { strict, client, one, other } = await open()
     const phone = newPhone()
     expect(await verify(one, { phone, ...ownDevice }, client)).toBe(200)
