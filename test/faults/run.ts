@@ -170,5 +170,6 @@ if (values.help) {
 } else if (process.platform !== 'linux' || Bun.which('gcc') === null) {
   print('skipped: the faults need Linux and gcc')
 } else {
-  process.exitCode = (await runAll(selectFamilies(values.only))) ? 0 : 1
+  // Also if a family that failed has left a server open.
+  process.exit((await runAll(selectFamilies(values.only))) ? 0 : 1)
 }

@@ -23,6 +23,7 @@ const isDestructive = ({ method, path }: { method: string; path: string }) =>
  * providers got, and at the end the rows of all tables. Two builds that behave alike give the same lines.
  *
  * @param write is called with each line, a JSON object
+ * @throws what the database did not take: the machine is too busy, and the record would not repeat
  */
 export async function record(
   database: Database,
@@ -45,6 +46,9 @@ export async function record(
     await service.services.messaging.sendDue()
     // Otherwise a timer writes them, which counts real time.
     await service.services.messaging.learning.share()
+    const [cause = status === 503 ? text : undefined] = world.errors
+    if (cause !== undefined)
+      throw new Error(`call ${number}: this machine is too busy for a record`, { cause })
     writeLine({
       number,
       at: service.clock.now(),

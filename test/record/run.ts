@@ -36,10 +36,14 @@ cleanups.defer(() => opened.dispose())
 const file = values.out === undefined ? undefined : openSync(values.out, 'w')
 const hash = createHash('sha256')
 let lines = 0
+let calls = 0
+const progressCalls = 500
 await record(opened.database, options, (line) => {
   lines++
   hash.update(`${line}\n`)
   if (file !== undefined) writeSync(file, `${line}\n`)
+  if (line.startsWith('{"number":') && ++calls % progressCalls === 0)
+    process.stderr.write(`${calls} of ${options.calls} calls\n`)
 })
 if (file !== undefined) closeSync(file)
 process.stdout.write(`${hash.digest('hex')}  ${lines} lines, ${options.calls} calls, seed ${options.seed}\n`)

@@ -26,6 +26,7 @@ const providerNames = ['main', 'spare'] as const
  */
 export async function openWorld(database: Database, random: () => number) {
   const sent: Array<OutgoingMessage & { provider: string }> = []
+  const errors: unknown[] = []
   const fill: Random = (bytes) => {
     for (let index = 0; index < bytes.length; index++) bytes[index] = Math.floor(random() * 256)
   }
@@ -39,6 +40,8 @@ export async function openWorld(database: Database, random: () => number) {
       OTPD_GUARD_DENIED_COUNTRIES: 'CN',
       OTPD_WEBHOOK_ALLOW: '127.0.0.1',
     },
+    report: (level, text, fields) =>
+      void (level === 'error' && errors.push(fields['error'] ?? new Error(text))),
     messaging: { kinds: [recordedKind(sent)], pollMs: 3_600_000 },
     delivery: {
       providers: providerNames.map((name) => ({ name, kind: 'recorded', values: { name } })),
@@ -66,6 +69,8 @@ export async function openWorld(database: Database, random: () => number) {
   return {
     service,
     shops,
+    /** Errors that the service has logged, such as an outcome that the database did not take. */
+    errors,
     /** Returns the messages that providers got since the last time. The worker may send several at once. */
     takeSent: () => sent.splice(0).toSorted((a, b) => (a.requestId < b.requestId ? -1 : 1)),
     camaraToken: (application: TestApplication) => requestToken(service, application),
