@@ -42,7 +42,9 @@ export function createDeliveryWorker(needs: {
   })
 
   async function sendRound(): Promise<boolean> {
-    if (!isStarted || places.free() === 0) return false
+    if (!isStarted) return false
+    await attempts.settleUnstored()
+    if (places.free() === 0) return false
     try {
       if ((await untilDueMs()) > 0) return false
       const claimed = await attempts.claimDue(places)
@@ -93,6 +95,7 @@ export function createDeliveryWorker(needs: {
       isStarted = false
       timer.stop()
       await whenIdle()
+      await attempts.settleUnstored()
     },
   }
 }

@@ -141,6 +141,7 @@ export function createMessaging(needs: MessagingNeeds) {
     delivery,
     owner: world.uuid(),
     applyEarlyReceipt: (key, provider, messageId) => receipts.applyEarly(key, provider, messageId),
+    onUnstored: () => worker.wake(),
     onError,
     onUndeliverable: needs.onUndeliverable,
     onAccepted: (request, { provider, channel, at }) =>

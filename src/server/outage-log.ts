@@ -1,5 +1,5 @@
 import type { Clock } from '../domain/model/clock.ts'
-import { ServiceError } from '../domain/model/errors.ts'
+import { isUnavailable } from '../domain/model/errors.ts'
 import type { Log } from '../log/log.ts'
 
 const reportIntervalMs = 1_000
@@ -21,8 +21,6 @@ export function createOutageReporter(log: Log, clock: Clock): (cause: string) =>
 export const withoutOutages = (log: Log): Log => ({
   ...log,
   error(msg, fields) {
-    const error = fields?.['error']
-    if (error instanceof ServiceError && error.code === 'UNAVAILABLE') return
-    log.error(msg, fields)
+    if (!isUnavailable(fields?.['error'])) log.error(msg, fields)
   },
 })

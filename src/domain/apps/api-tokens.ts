@@ -5,7 +5,7 @@ import { hasApiTokenFormat, makeApiToken, type ApiToken } from '../model/api-tok
 import type { Actor } from '../model/audit.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Developer } from '../model/developer.ts'
-import { invalidField, notFound, ServiceError } from '../model/errors.ts'
+import { invalidField, isUnavailable, notFound, ServiceError } from '../model/errors.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { readIdCursor, toPage, type Page, type PageRequest } from '../model/pagination.ts'
@@ -51,7 +51,7 @@ export function createApiTokenService(needs: {
     try {
       await store.write((tx) => tx.apiTokens.markUsed(id, now, usedUntil))
     } catch (error) {
-      if (!(error instanceof ServiceError && error.code === 'UNAVAILABLE')) throw error
+      if (!isUnavailable(error)) throw error
     }
   }
 

@@ -72,6 +72,10 @@ export class ServiceError extends Error {
   }
 }
 
+/** Tells whether a call failed because the database takes nothing right now. */
+export const isUnavailable = (error: unknown): boolean =>
+  error instanceof ServiceError && error.code === 'UNAVAILABLE'
+
 /** Message of NOT_FOUND for each kind of resource. */
 const notFoundMessages = {
   project: 'No project with this id.',

@@ -1,4 +1,11 @@
-import { candidateKey, inboxProvider, type Delivery, type DeliveryTry } from '../model/delivery.ts'
+import {
+  candidateKey,
+  inboxProvider,
+  type Delivery,
+  type DeliveryTry,
+  type Dispatched,
+} from '../model/delivery.ts'
+import { isUnavailable } from '../model/errors.ts'
 import type { Rejected } from '../model/rejected.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
@@ -40,8 +47,18 @@ export type MessageAttemptsNeeds = {
   onUndeliverable(request: OtpRequest): Promise<void>
   /** Called after commit with a message that a provider accepted, and its request as it was before. */
   onAccepted?: ((request: OtpRequest, attempt: DeliveryTry) => void) | undefined
+  /** Called when the database did not take an outcome: `settleUnstored` is due. */
+  onUnstored(): void
   /** Called with unexpected errors; the message is retried. */
   onError(error: unknown): void
+}
+
+/** An attempt that has ended; its outcome is not stored yet. */
+type EndedAttempt = {
+  claim: MessageClaim
+  request: OtpRequest
+  dispatchResult: Dispatched | undefined
+  pendingResult: PendingResult | undefined
 }
 
 /**
@@ -63,6 +80,9 @@ export type MessageAttempts = ReturnType<typeof createMessageAttempts>
  */
 export function createMessageAttempts(needs: MessageAttemptsNeeds) {
   const { store, clock, newId, keys, delivery, owner, onError, onUndeliverable } = needs
+
+  /** Attempts that have ended, and whose outcome the database has not taken. */
+  const unstored = new Set<EndedAttempt>()
 
   async function dispatchAndSettle(claim: MessageClaim, pendingResult: PendingResult | undefined) {
     // A first attempt loads them, too: the application has the texts, and the request may have been canceled or
@@ -92,6 +112,19 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
           tried: listTried(request),
           traceparent: pendingResult?.traceparent,
         })
+    const ended = { claim, request, dispatchResult, pendingResult }
+    try {
+      return await settleAttempt(ended)
+    } catch (error) {
+      if (isUnavailable(error)) {
+        unstored.add(ended)
+        needs.onUnstored()
+      }
+      throw error
+    }
+  }
+
+  async function settleAttempt({ claim, request, dispatchResult, pendingResult }: EndedAttempt) {
     const settled = await store.decide({
       preload: {
         first: () => ({ request: claim.requestId, messages: [claim.requestId] }),
@@ -104,24 +137,35 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
           messages: rows.messages(claim.requestId),
         }
         const { result, changes } = settle(newId, facts, claim, dispatchResult, delivery.takesReports)
-        if (!pendingResult) return { result, changes }
+        if (!pendingResult || result.isStored) return { result, changes }
         const answer = result.rejected ?? pendingResult.value
         return { result, changes: [...changes, ...resultChanges(pendingResult.scope, answer, facts.now)] }
       },
     })
     const { rejected, failedRequest, handedTo } = settled
     const lastTry = dispatchResult?.tries.at(-1)
-    if (handedTo && lastTry?.outcome === 'accepted') needs.onAccepted?.(request, lastTry)
     if (handedTo) await needs.applyEarlyReceipt(claim, handedTo.provider, handedTo.messageId)
+    if (handedTo && lastTry?.outcome === 'accepted') needs.onAccepted?.(request, lastTry)
     if (failedRequest && listTried(failedRequest).length === 0) await onUndeliverable(failedRequest)
     return rejected
+  }
+
+  /** Stores an outcome that the database did not take. Never rejects. */
+  async function settleAgain(ended: EndedAttempt): Promise<void> {
+    try {
+      await settleAttempt(ended)
+    } catch (error) {
+      if (isUnavailable(error)) return
+      onError(error)
+    }
+    unstored.delete(ended)
   }
 
   /**
    * Makes one attempt and stores its outcome (message, request, events and counters) in one transaction.
    *
-   * Never rejects. If the outcome could not be stored, the message is sent again with the same code once its
-   * lease has expired.
+   * Never rejects. An outcome that the database does not take is kept, for `settleUnstored`; if the process ends before,
+   * the message is sent again with the same code once its lease has expired.
    *
    * @returns DELIVERY_FAILED when no provider accepted the message and none will be tried again
    */
@@ -180,9 +224,12 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
 
     attempt,
 
-    /** Reads how long it takes until a message may be leased; infinite if none is pending. */
+    /** Stores the outcomes that the database did not take before. Call it before `claimDue`. */
+    settleUnstored: async (): Promise<void> => void (await Promise.all([...unstored].map(settleAgain))),
+
+    /** Reads how long it takes until a message may be leased, or an outcome stored; infinite if none is pending. */
     untilDueMs: async (): Promise<number> =>
-      ((await store.read.otpDeliveries.nextDueAt()) ?? Infinity) - clock.now(),
+      unstored.size > 0 ? 0 : ((await store.read.otpDeliveries.nextDueAt()) ?? Infinity) - clock.now(),
 
     /** Reports commits: see `Store.changes`. */
     changes: store.changes,

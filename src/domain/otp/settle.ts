@@ -26,6 +26,8 @@ export type Settled = {
   rejected?: Rejected
   failedRequest?: OtpRequest
   handedTo?: { provider: string; messageId: string | null }
+  /** The outcome was stored before, by a transaction whose answer was lost. */
+  isStored?: true
 }
 
 /** Minimum lifetime left at a retry: a later code would expire before the user enters it. */
@@ -47,6 +49,11 @@ export function settle(
   // The request was deleted.
   if (!closable) return { result: {}, changes: [] }
   const { request } = closable
+  if (message && hasEnded(message, claim)) {
+    const { provider, messageId } = message
+    const handedTo = provider === null ? undefined : { provider, messageId }
+    return { result: { isStored: true, ...(handedTo && { handedTo }) }, changes: [] }
+  }
   const isAnonymous = !isPlainPhone(request.phone)
   const tries = markInterrupted(dispatchResult?.tries ?? [], claim)
   const tryChanges = [
@@ -136,6 +143,10 @@ function refuseMessage(
 /** Tells whether a claim still holds its lease (fencing). */
 export const isLeasedBy = ({ status, leaseOwner, attempts }: Message, claim: MessageClaim) =>
   status === 'pending' && leaseOwner === claim.owner && attempts === claim.attempt
+
+/** Whether the outcome of the attempt is in the message. A resend makes one void whose lease has run out, and leaves the owner. */
+const hasEnded = ({ attempts, leaseOwner }: Message, claim: MessageClaim) =>
+  attempts === claim.attempt && leaseOwner === null
 
 const isReported = (
   { provider, messageId }: Pick<Message, 'provider' | 'messageId'>,
