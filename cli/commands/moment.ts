@@ -1,6 +1,7 @@
 import { durationMs } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
 import { dayMs } from '../../src/shared/durations.ts'
+import { parseTime } from '../../src/shared/times.ts'
 
 export const sinceFlags = '--since <time>'
 export const sinceHelp = '10m, 2h, 3d, or 2026-11-20T08:00:00Z'
@@ -14,7 +15,7 @@ export function parseMoment(since: string, nowMs: number): number {
   const [, days] = /^(\d{1,4})d$/.exec(since) ?? []
   if (days !== undefined) return nowMs - Number(days) * dayMs
   if (/^[\d.]+(ms|s|m|h)$/.test(since)) return nowMs - durationMs(since, '--since')
-  const timestampMs = /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN
+  const timestampMs = parseTime(since)
   if (Number.isNaN(timestampMs))
     throw usageError('--since must be a time like 10m, 2h, 3d or 2026-11-20T08:00:00Z.')
   return timestampMs

@@ -1,6 +1,7 @@
-import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import { FormatRegistry, Type, type Static, type TSchema } from '@sinclair/typebox'
 import { t } from 'elysia'
 import type { JsonText } from '../shared/json.ts'
+import { parseTime } from '../shared/times.ts'
 import { pageLimitDefault, pageLimitMax } from '../domain/model/pagination.ts'
 import type { ErrorCode } from '../domain/model/errors.ts'
 import { errorCodes } from './errors.ts'
@@ -36,9 +37,11 @@ export const timestamp = Type.String({
   documentedAs: { type: 'string', format: 'date-time' },
 })
 
-/** RFC 3339. The pattern is needed because the framework's `date-time` also accepts a bare date. */
+FormatRegistry.Set('existing-time', (text) => !Number.isNaN(parseTime(text)))
+
+/** RFC 3339. The framework's `date-time` also accepts a bare date, and days that do not exist. */
 export const dateTime = Type.String({
-  format: 'date-time',
+  format: 'existing-time',
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?(Z|[+-]\\d\\d:\\d\\d)$',
   errorText: 'Expected a time such as 2026-11-20T12:00:00Z',
   documentedAs: { type: 'string', format: 'date-time' },

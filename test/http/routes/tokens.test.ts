@@ -111,6 +111,17 @@ describeEachDatabase('API tokens', (database) => {
     })
   })
 
+  test.each(['2027-02-29T00:00:00Z', '2026-02-30T00:00:00Z', '2027-01-01T24:00:00Z'])(
+    'do not expire at %s, which does not exist',
+    async (expiresAt) => {
+      const refused = await post({ name: 'ci', scopes: ['read'], expiresAt })
+      expect([refused.status, refused.error.details?.[0]?.message]).toEqual([
+        400,
+        'Expected a time such as 2026-11-20T12:00:00Z.',
+      ])
+    },
+  )
+
   test('are not created by a session that a reset has just ended', async () => {
     await service.store.write((tx) =>
       tx.developers.setTokensValidFrom(ada.developer.id, service.clock.now() + 1000),

@@ -6,6 +6,7 @@ import { tryParsePhone } from '../../../domain/model/phone.ts'
 import type { OtpRequest } from '../../../domain/model/request.ts'
 import type { OtpService } from '../../../domain/otp/otp.ts'
 import { applicationFields } from '../../../shared/application-fields.ts'
+import { parseTime } from '../../../shared/times.ts'
 import { invalidParameter, pageFields, readPage, readQuery, type Fields } from './fields.ts'
 import {
   isConverted,
@@ -183,7 +184,7 @@ function readFilter(query: Fields<(typeof listFields)[number]>) {
 function readTime(name: 'DateCreatedAfter' | 'DateCreatedBefore', text: string | undefined) {
   if (text === undefined) return undefined
   const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
-  const time = isTime ? Date.parse(text) : NaN
+  const time = isTime ? parseTime(text) : NaN
   if (!(time >= 0)) throw invalidParameter(name)
   return time
 }
