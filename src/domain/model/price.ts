@@ -34,11 +34,16 @@ export function parsePrice(text: string): Price | undefined {
   return whole === undefined ? undefined : Number(whole) * millionths + Number(decimals.padEnd(6, '0'))
 }
 
-/** Reads the amount of a charge, which providers write as a number or as text; undefined if it is none, or negative. */
+/**
+ * Reads the amount of a charge, which providers write as a number or as text; undefined if it is none, negative, or has over
+ * seven digits. Half a millionth is rounded up, by its decimal digits: products of numbers lie a little below or above it.
+ */
 export function readAmount(value: unknown): Price | undefined {
-  const isNumber = typeof value === 'number' || (typeof value === 'string' && /^\d+(\.\d+)?$/.test(value))
-  const amount = isNumber ? Math.round(Number(value) * millionths) : NaN
-  return amount >= 0 && Number.isSafeInteger(amount) ? amount : undefined
+  const text = typeof value === 'number' ? value.toFixed(9) : value
+  if (typeof text !== 'string') return undefined
+  const [, whole, decimals = '', next = '0'] = /^(\d{1,7})(?:\.(\d{1,6})(\d?)\d*)?$/.exec(text) ?? []
+  if (whole === undefined) return undefined
+  return Number(whole) * millionths + Number(decimals.padEnd(6, '0')) + (next >= '5' ? 1 : 0)
 }
 
 /** Writes a price or a sum of prices as a decimal number, without trailing zeros. */

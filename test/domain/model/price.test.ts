@@ -5,6 +5,7 @@ import {
   formatPrice,
   parsePrice,
   parsePriceKey,
+  readAmount,
   type PriceList,
 } from '../../../src/domain/model/price.ts'
 
@@ -22,6 +23,25 @@ test.each([
 test.each(['', '-0.01', '+1', '0.0000001', '.5', '5.', '1e3', '0,05', '$1', 'NaN', '10000000', ' 1', '١'])(
   '%j is not a price',
   (text) => expect(parsePrice(text)).toBeUndefined(),
+)
+
+test.each([
+  ['0.0079', 7_900],
+  [0.0123, 12_300],
+  ['0.03330000', 33_300],
+  // 124.49999999999999 and 40.49999999999999 millionths as products of numbers.
+  [0.0001245, 125],
+  [0.0000135 * 3, 41],
+  ['0.0001245', 125],
+  ['0.00000049', 0],
+  [1e-7, 0],
+  [0, 0],
+  ['9999999.999999', 9_999_999_999_999],
+])('a charge of %j is %i millionths', (value, amount) => expect(readAmount(value)).toBe(amount))
+
+test.each(['', '-0.01', -0.01, '1e-3', 'abc', ' 1', '1 EUR', NaN, Infinity, 1e9, '12345678', null, true])(
+  '%j is no charge',
+  (value) => expect(readAmount(value)).toBeUndefined(),
 )
 
 test('every price is read as it was written', () => {
