@@ -97,9 +97,10 @@ export function readPrices(
 
 /** Prices are text: TOML's decimals are binary fractions, which cannot hold 0.0079 exactly. */
 function parsePriceValue(value: unknown): Parsed<number> {
-  if (typeof value === 'number') return { fault: 'it must be text.', remedy: `Put it in quotes: "${value}".` }
-  if (typeof value !== 'string') return { fault: 'it must be text.', remedy: 'Write it as "0.0079".' }
-  return parsePriceText(value)
+  if (typeof value === 'string') return parsePriceText(value)
+  const quoted = parsePriceText(String(value))
+  const remedy = 'fault' in quoted ? quoted.remedy : `Put it in quotes: "${String(value)}".`
+  return { fault: 'it must be text.', remedy }
 }
 
 /**
