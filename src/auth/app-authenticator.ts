@@ -17,7 +17,7 @@ import { isId } from '../domain/model/ids.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import type { Random } from '../domain/model/random.ts'
 import { seal, unseal } from '../domain/model/sealed.ts'
-import { createEpochCache } from '../domain/model/epoch-cache.ts'
+import { createVersionedCache } from '../domain/model/versioned-cache.ts'
 import type { ApplicationCredentials, CallingApplication, Environment } from '../domain/model/application.ts'
 import {
   completeCredential,
@@ -33,13 +33,13 @@ import type { Awaitable } from '../domain/model/awaitable.ts'
 
 const knownCredentialsMax = 10_000
 
-/** Key of what is known without an epoch, which operations check again. */
-const noEpoch = 0
+/** Key of what is known without a version, which operations check again. */
+const noVersion = 0
 
 /**
  * Authenticates applications by their credentials. Credentials that matched are known by their hash until anything is
- * written that authentication reads (an epoch); credentials that did not match are checked every time. On PostgreSQL,
- * which has no epoch, known credentials serve operations alone.
+ * written that authentication reads (a version); credentials that did not match are checked every time. On PostgreSQL,
+ * which has no such version, known credentials serve operations alone.
  */
 export function createAppAuthenticator({
   store,
@@ -73,8 +73,8 @@ export function createAppAuthenticator({
     return match
   }
 
-  const known = createEpochCache<CallingApplication>(knownCredentialsMax)
-  const knownVersions = createEpochCache<CallingApplication>(knownCredentialsMax)
+  const known = createVersionedCache<CallingApplication>(knownCredentialsMax)
+  const knownVersions = createVersionedCache<CallingApplication>(knownCredentialsMax)
 
   /**
    * @param key what `check` looks at
@@ -87,14 +87,14 @@ export function createAppAuthenticator({
     check: () => Promise<CallingApplication>,
     isCheckedAgain = false,
   ): Awaitable<CallingApplication> {
-    const epoch = store.read.applications.credentialEpoch()
-    if (epoch === undefined && !isCheckedAgain) return check()
+    const version = store.read.applications.configurationVersion()
+    if (version === undefined && !isCheckedAgain) return check()
     const name = key()
-    const found = cache.get(name, epoch ?? noEpoch)
+    const found = cache.get(name, version ?? noVersion)
     if (found) return found
     return check().then((checked) => {
-      const application = { ...checked, epoch }
-      cache.set(name, epoch ?? noEpoch, application)
+      const application = { ...checked, configurationVersion: version }
+      cache.set(name, version ?? noVersion, application)
       return application
     })
   }

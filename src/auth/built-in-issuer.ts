@@ -169,7 +169,7 @@ export function createBuiltInVerifier(needs: {
     load: signingKeys.publicKeySet,
     clock,
     limits: localKeyLimits,
-    epoch: signingKeys.epoch,
+    version: signingKeys.version,
   })
   const { verify } = createIdTokenVerifier({
     issuer: issuerUrl,

@@ -45,7 +45,7 @@ export type KeySourceOptions = {
   clock: Clock
   limits?: KeyLimits
   /** Cached keys are dropped when this value changes. */
-  epoch?: () => unknown
+  version?: () => unknown
   /** Called with the cause of each failed load, for the log. */
   onLoadFailed?: (cause: unknown) => void
 }
@@ -63,16 +63,16 @@ export type KeySourceOptions = {
  * token. A key id that the provider does not publish throws jose's JWKSNoMatchingKey.
  */
 export function createKeySource(options: KeySourceOptions): KeySource {
-  const { load, clock, limits = providerKeyLimits, epoch = () => undefined, onLoadFailed } = options
+  const { load, clock, limits = providerKeyLimits, version = () => undefined, onLoadFailed } = options
   let currentKeySet: KeySet | undefined
-  let loadedEpoch: unknown
+  let loadedVersion: unknown
   let lastAttemptMs = -Infinity
   let isFailing = false
   let loading: Promise<void> | undefined
 
   const reload = async () => {
     lastAttemptMs = clock.now()
-    loadedEpoch = epoch()
+    loadedVersion = version()
     try {
       currentKeySet = { find: createLocalJWKSet(await load()), loadedAtMs: clock.now() }
       isFailing = false
@@ -93,7 +93,7 @@ export function createKeySource(options: KeySourceOptions): KeySource {
   const ageMs = () => (currentKeySet ? clock.now() - currentKeySet.loadedAtMs : Infinity)
 
   const trustedKeySet = async () => {
-    if (loadedEpoch !== epoch()) currentKeySet = undefined
+    if (loadedVersion !== version()) currentKeySet = undefined
     if (ageMs() >= limits.refreshMs) {
       const attempt = tryReload()
       if (!isFailing || ageMs() >= limits.staleMs) await attempt

@@ -77,7 +77,7 @@ export function createSigningKeys(needs: {
     },
 
     /** Value that changes when all signing keys end, because their private keys could be read. */
-    epoch: (): unknown => keys.signingKey,
+    version: (): unknown => keys.signingKey,
 
     /** Public keys (JWKS) of the current key and of retired keys whose tokens may still be valid. */
     async publicKeySet(): Promise<{ keys: PublicKey[] }> {

@@ -30,7 +30,8 @@ export const authenticateForOperation = (
 ): Awaitable<CallingApplication> =>
   andThen(auth.authenticateForOperation(credentials), (application) => {
     // On PostgreSQL the operation checks the credentials.
-    if (application.epoch === undefined) deferredChecks.set(request, () => auth.authenticate(credentials))
+    if (application.configurationVersion === undefined)
+      deferredChecks.set(request, () => auth.authenticate(credentials))
     return addTrace(application, request)
   })
 

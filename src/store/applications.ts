@@ -36,7 +36,7 @@ export function createApplicationStore(
 ): ApplicationStore {
   const { applications, deletedApplications, developers } = database.tables
   const rows = onTable(executor, applications)
-  const moveEpoch = () => database.sqlite?.configuration.move()
+  const configurationChanged = () => database.sqlite?.configuration.increment()
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))
 
@@ -131,7 +131,7 @@ export function createApplicationStore(
         webhookSecret: sealing.sealText(webhookSecretColumn, application.id, application.webhookSecret),
       }
       await rows.insert(row)
-      moveEpoch()
+      configurationChanged()
     },
 
     async update(developerId, id, changes, now) {
@@ -140,7 +140,7 @@ export function createApplicationStore(
         .set({ ...changes, updatedAt: now })
         .where(byOwnerAndId(developerId, id))
         .returning()
-      moveEpoch()
+      configurationChanged()
       return changed && toApplication(changed)
     },
 
@@ -153,7 +153,7 @@ export function createApplicationStore(
         { ...columns, credentialsVersion: nextVersion, updatedAt: now },
         byOwnerAndId(developerId, id),
       )
-      moveEpoch()
+      configurationChanged()
       return isRotated
     },
 
@@ -164,7 +164,7 @@ export function createApplicationStore(
         await executor
           .insert(deletedApplications)
           .values({ id, developerId, environment: deleted.environment })
-      moveEpoch()
+      configurationChanged()
       return deleted !== undefined
     },
 
@@ -188,13 +188,17 @@ export function createApplicationStore(
     findByApiKeyPreview: async (preview) =>
       database.postgres ? findByApiKeyPreviews(preview) : selectByApiKeyPreview({ preview }),
 
-    credentialEpoch() {
+    configurationVersion() {
       if (executor === database.read) database.sqlite?.refresh()
       return database.sqlite?.configuration.current()
     },
 
-    lockAndCheckCredentials(id, credentialsVersion, epoch) {
-      if (epoch !== undefined && epoch === database.sqlite?.configuration.current()) return 'ok'
+    lockAndCheckCredentials(id, credentialsVersion, configurationVersion) {
+      if (
+        configurationVersion !== undefined &&
+        configurationVersion === database.sqlite?.configuration.current()
+      )
+        return 'ok'
       const rows = andThen(database.lock(executor, applications, applications.id, id), () =>
         selectCredentialState({ id }),
       )

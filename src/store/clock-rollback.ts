@@ -58,8 +58,8 @@ export function createDeadlineStore(
         network: rollBack(network, rollbackMs, now),
         stranger: rollBack(stranger, rollbackMs, now),
       }
-      const slot = await store.load(hash, record)
-      await store.save(slot, { ...record, usages, lastSentAt: Math.min(record.lastSentAt, now) })
+      const handle = await store.load(hash, record)
+      await store.save(handle, { ...record, usages, lastSentAt: Math.min(record.lastSentAt, now) })
     }
   }
 
@@ -126,7 +126,7 @@ export function createDeadlineStore(
       // Rounded up to a whole second.
       const validFrom = Math.ceil(now / 1000) * 1000
       await update(developers, { tokensValidFrom: validFrom }, gt(developers.tokensValidFrom, validFrom))
-      database.sqlite?.configuration.move()
+      database.sqlite?.configuration.increment()
       await update(
         setupTokens,
         { createdAt: clamped(setupTokens.createdAt), expiresAt: back(setupTokens.expiresAt) },

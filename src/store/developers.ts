@@ -8,7 +8,7 @@ import { textParam } from './engine/query-params.ts'
 export function createDeveloperStore(database: Database, executor: QueryExecutor): DeveloperStore {
   const { developers, refreshTokens } = database.tables
   const rows = onTable(executor, developers)
-  const moveEpoch = () => database.sqlite?.configuration.move()
+  const configurationChanged = () => database.sqlite?.configuration.increment()
   const hasSubject = and(
     eq(developers.issuer, sql.placeholder('issuer')),
     eq(developers.subject, sql.placeholder('subject')),
@@ -53,7 +53,7 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
 
     async insert(developer) {
       const isInserted = await rows.insertMissing(developer)
-      moveEpoch()
+      configurationChanged()
       return isInserted
     },
 
@@ -63,7 +63,7 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
         .set({ issuer, subject, updatedAt: now, name: sql`coalesce(${developers.name}, ${name})` })
         .where(and(eq(developers.email, email), isNull(developers.issuer)))
         .returning()
-      moveEpoch()
+      configurationChanged()
       return developer
     },
 
@@ -73,19 +73,19 @@ export function createDeveloperStore(database: Database, executor: QueryExecutor
         .set({ ...changes, updatedAt: now })
         .where(eq(developers.id, id))
         .returning()
-      moveEpoch()
+      configurationChanged()
       return developer
     },
 
     async setTokensValidFrom(id, tokensValidFrom) {
       await rows.update({ tokensValidFrom }, eq(developers.id, id))
-      moveEpoch()
+      configurationChanged()
     },
 
     async anonymize(id, now) {
       const anonymizedFields = { issuer: null, subject: null, email: null, name: null, company: null }
       await rows.update({ ...anonymizedFields, status: 'disabled', updatedAt: now }, eq(developers.id, id))
-      moveEpoch()
+      configurationChanged()
     },
 
     async lock(id) {

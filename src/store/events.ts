@@ -221,7 +221,7 @@ export function createEventStore(
       const returned = { seq, type: columns.type, developerId, appId }
       const deleted = await deleteOldestByKey(executor, events, { key: seq, at }, until, batchSize, returned)
       for (const row of deleted) await changeEntryLists(entryDeleted, row, row.seq)
-      database.sqlite?.log.move()
+      database.sqlite?.log.increment()
       return deleted.length > 0
     },
   }

@@ -55,9 +55,9 @@ export const userAdded = byValue(environments, (environment) => added(userLists[
 export const userDeleted = byValue(environments, (environment) => removed(userLists[environment]))
 
 /** Key of an identity: sorts by its id, and ends with the key of its record. */
-export const userKey = (identityId: string, slot: number) =>
-  `${identityId}:${slot.toString(16).padStart(14, '0')}`
-export const userSlot = (key: string) => Number.parseInt(key.slice(key.lastIndexOf(':') + 1), 16)
+export const userKey = (identityId: string, handle: number) =>
+  `${identityId}:${handle.toString(16).padStart(14, '0')}`
+export const userKeyNumber = (key: string) => Number.parseInt(key.slice(key.lastIndexOf(':') + 1), 16)
 
 type DeliveryChange = { from: readonly WebhookDeliveryStatus[]; to: WebhookDeliveryStatus | undefined }
 

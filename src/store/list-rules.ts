@@ -5,7 +5,7 @@ import { andThen } from '../domain/model/awaitable.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { onTable } from './engine/on-table.ts'
 import type { Sealing } from './engine/sealing.ts'
-import { rememberForEpoch } from './remember.ts'
+import { rememberConfiguration } from './remember.ts'
 
 /** Rules of developers by the version of their list, on PostgreSQL. All connections of a node share them. */
 export type RuleCache = Map<string, { version: number; rules: readonly ListRule[] }>
@@ -35,7 +35,9 @@ export function createListRuleStore(
       const rules = text === null ? none : (JSON.parse(text) as ListRule[])
       return { version: row?.version ?? 0, rules }
     })
-  const remembered = rememberForEpoch(database, executor, (id) => andThen(read(id), ({ rules }) => rules))
+  const remembered = rememberConfiguration(database, executor, (id) =>
+    andThen(read(id), ({ rules }) => rules),
+  )
 
   return {
     list: async (developerId) => (await read(developerId)).rules,
@@ -62,7 +64,7 @@ export function createListRuleStore(
         { developerId, version: 1, ...row },
         { target: table.developerId, set: { ...row, version: sql`${table.version} + 1` } },
       )
-      database.sqlite?.configuration.move()
+      database.sqlite?.configuration.increment()
     },
 
     async listExpired(now, limit) {

@@ -4,7 +4,7 @@ import { createEnvironmentLookup } from './app-environments.ts'
 import { textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { ListSources } from './engine/sqlite-state.ts'
-import { rememberForEpoch } from './remember.ts'
+import { rememberConfiguration } from './remember.ts'
 
 /** Lists of one kind of rows, for a query with or without a filter. */
 type Kind = {
@@ -35,7 +35,7 @@ export function createListSources(
         .where(eq(table.developerId, textParam('developerId'))),
     ),
   )
-  const listApplications = rememberForEpoch(database, executor, async (developerId) => {
+  const listApplications = rememberConfiguration(database, executor, async (developerId) => {
     const rows = await Promise.all(selectApplications.map((select) => select({ developerId })))
     return rows.flat().map(({ id, environment }) => ({ owner: database.shortId(id), environment }))
   })

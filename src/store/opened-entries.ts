@@ -1,4 +1,4 @@
-import { createEpochCache } from '../domain/model/epoch-cache.ts'
+import { createVersionedCache } from '../domain/model/versioned-cache.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import { unreadablePhone } from '../domain/model/pseudonyms.ts'
 import type { SqliteState } from './engine/sqlite-state.ts'
@@ -12,7 +12,7 @@ const entriesMax = 2_000
  * The caller gets the same object each time. All are dropped when any process deletes entries or replaces a phone.
  */
 export function createOpenedEntries({ log, refresh }: Pick<SqliteState, 'log' | 'refresh'>) {
-  const entries = createEpochCache<LogEntry>(entriesMax)
+  const entries = createVersionedCache<LogEntry>(entriesMax)
 
   return {
     /**
@@ -25,13 +25,13 @@ export function createOpenedEntries({ log, refresh }: Pick<SqliteState, 'log' | 
       load: (missing: readonly number[]) => Promise<LogEntry[]>,
     ): Promise<Array<LogEntry | undefined>> {
       refresh()
-      const epoch = log.current()
-      const kept = seqs.map((seq) => entries.get(`${seq}`, epoch))
+      const version = log.current()
+      const kept = seqs.map((seq) => entries.get(`${seq}`, version))
       const missing = seqs.filter((_, index) => kept[index] === undefined)
       if (missing.length === 0) return kept
       const loaded = await load(missing)
       for (const entry of loaded) {
-        if (entry.phone !== unreadablePhone) entries.set(`${entry.seq}`, epoch, entry)
+        if (entry.phone !== unreadablePhone) entries.set(`${entry.seq}`, version, entry)
       }
       const found = inOrder(missing, loaded, ({ seq }) => seq)
       let next = 0

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gt, isNotNull, lt, sql } from 'drizzle-orm'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
-import type { PhoneSlot, PhoneStore } from '../domain/store/phones.ts'
+import type { PhoneHandle, PhoneStore } from '../domain/store/phones.ts'
 import {
   type FilterPlaceholders,
   inJson,
@@ -14,11 +14,11 @@ import type { Sealing } from './engine/sealing.ts'
 import { createPhoneWrites, isUnused, openRecord, type PhoneRow } from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { userLists } from './sqlite/list-numbers.ts'
-import { changeOwnedLists, userAdded, userDeleted, userKey, userSlot } from './list-changes.ts'
+import { changeOwnedLists, userAdded, userDeleted, userKey, userKeyNumber } from './list-changes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 import { environments } from '../shared/otp-values.ts'
 
-const pseudonymSlots = 'phones_by_pseudonym'
+const pseudonymRecords = 'phones_by_pseudonym'
 
 /** Stores the records of phones. */
 export function createPhoneStore(database: Database, executor: QueryExecutor, sealing: Sealing): PhoneStore {
@@ -74,11 +74,11 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
         .orderBy(orderByLimit(desc(phones.identityId), limit)),
   )
   // SQLite
-  const listSlots = database.prepare(() =>
+  const listByKeys = database.prepare(() =>
     executor
       .select()
       .from(phones)
-      .where(inJson(phones.key, textParam('slots'))),
+      .where(inJson(phones.key, textParam('keys'))),
   )
 
   type IdentityQuery = Omit<PageFilter, 'environment'> & { environment: Environment | undefined }
@@ -94,7 +94,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     }
     const sources = { owners: [developerId], lists: wanted.map((one) => userLists[one]) }
     return loadListed(lists, sources, { before }, limit, async (keys: string[]) => {
-      const rows = await listSlots({ slots: JSON.stringify(keys.map(userSlot)) })
+      const rows = await listByKeys({ keys: JSON.stringify(keys.map(userKeyNumber)) })
       return inOrder(keys, rows, ({ identityId, key }) => userKey(identityId ?? '', key))
     })
   }
@@ -118,7 +118,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     return andThen(findByKey({ key }), ([row]) => (row?.phoneHash === hash ? row : findAmong(hash, keys)))
   }
 
-  /** Finds the record of a slot that was loaded, without a row, before this transaction inserted it. SQLite only. */
+  /** Finds the record of a handle that was loaded, without a row, before this transaction inserted it. SQLite only. */
   function findAdded(hash: string): PhoneRow | undefined {
     const key = index?.recentKey(hash)
     // SQLite has it at once.
@@ -138,12 +138,12 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
   const toLoaded = (hash: string, row: PhoneRow | undefined) =>
     row && { hash, row, record: toRecord(row), isNew: isUnused(row) }
 
-  function saveAll(list: ReadonlyArray<{ slot: PhoneSlot; record: PhoneRecord }>): void {
+  function saveAll(list: ReadonlyArray<{ handle: PhoneHandle; record: PhoneRecord }>): void {
     const added: Array<{ hash: string; record: PhoneRecord; key: number }> = []
     const changed: typeof added = []
-    for (const { slot, record } of list) {
-      const { hash } = slot
-      const row = slot.row ?? findAdded(hash)
+    for (const { handle, record } of list) {
+      const { hash } = handle
+      const row = handle.row ?? findAdded(hash)
       const key = row?.key ?? index?.add(hash) ?? 0
       const { developerId, environment, identity } = record
       if (identity !== null && identity.id !== row?.identityId)
@@ -174,7 +174,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       return andThen(row, (found) => toLoaded(hash, found))
     },
 
-    save: (slot, record) => saveAll([{ slot, record }]),
+    save: (handle, record) => saveAll([{ handle, record }]),
 
     saveAll,
 
@@ -210,10 +210,10 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       return rows.map((row) => ({ key: row.key, hash: row.phoneHash, record: toRecord(row) }))
     },
 
-    hasPseudonymSlots: () => andThen(findMeta({ name: pseudonymSlots }), (found) => found.length > 0),
+    hasPseudonymRecords: () => andThen(findMeta({ name: pseudonymRecords }), (found) => found.length > 0),
 
-    async notePseudonymSlots() {
-      await executor.insert(meta).values({ name: pseudonymSlots, value: '1' }).onConflictDoNothing()
+    async notePseudonymRecords() {
+      await executor.insert(meta).values({ name: pseudonymRecords, value: '1' }).onConflictDoNothing()
     },
   }
 }

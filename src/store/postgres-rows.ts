@@ -57,7 +57,7 @@ export function createPostgresRows(
   // In the lock order.
   const all = [credentials, sessions, requests, messages, relayed, phones, guardRows, ...unlocked, ...rare]
   /** Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served. */
-  let legacy: { hasBudgets: boolean; hasPseudonymSlots: boolean } | undefined
+  let legacy: { hasBudgets: boolean; hasPseudonymRecords: boolean } | undefined
   /** Time of the database when the rows were read. */
   let databaseTime: number | undefined
   /** The same by the calls' clock. */
@@ -103,7 +103,7 @@ export function createPostgresRows(
     subscribers: (appId) => get(subscribers, appId) ?? [],
     subscribersOfDeveloper: (developerId) => get(subscribersOfDevelopers, developerId) ?? [],
     virtualPhoneOwner: (phone) => get(owners, phone),
-    hasPseudonymSlots: () => legacy?.hasPseudonymSlots ?? false,
+    hasPseudonymRecords: () => legacy?.hasPseudonymRecords ?? false,
     oldBudgets: (find) => (legacy?.hasBudgets ? (get(oldBudgets, budgetsKey(find())) ?? []) : []),
   }
 
@@ -178,7 +178,7 @@ export function createPostgresRows(
       isDeciding = false
       legacy ??= {
         hasBudgets: !(await tx.checkBudgets.isEmpty()),
-        hasPseudonymSlots: await tx.phones.hasPseudonymSlots(),
+        hasPseudonymRecords: await tx.phones.hasPseudonymRecords(),
       }
       await lookUp(calls)
       for (const call of calls) name(call.preload.first(rows), isGuardRead)

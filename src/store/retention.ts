@@ -134,7 +134,7 @@ export function createRetentionStore(
       const opened = sealing.openText('events.payload', name, row.payload)
       const payload = sealing.sealText('events.payload', name, opened === null ? null : redact(opened))
       await replaceInEvent({ seq, phone, payload })
-      database.sqlite?.log.move()
+      database.sqlite?.log.increment()
     },
 
     async clearResponses(from, to) {

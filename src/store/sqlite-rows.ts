@@ -4,7 +4,7 @@ import type { Rows } from '../domain/store/operation.ts'
 import type { Stores } from '../domain/store/store.ts'
 import type { StoredRows } from './stored-rows.ts'
 
-type Legacy = { hasBudgets: boolean; hasPseudonymSlots: boolean }
+type Legacy = { hasBudgets: boolean; hasPseudonymRecords: boolean }
 
 /** Creates the rows of SQLite, which are read when they are asked for. */
 export function createSqliteRows(tx: Omit<Stores, 'changes'>): StoredRows {
@@ -14,7 +14,7 @@ export function createSqliteRows(tx: Omit<Stores, 'changes'>): StoredRows {
   const readLegacy = (): Legacy =>
     (legacy ??= {
       hasBudgets: !atOnce(tx.checkBudgets.isEmpty()),
-      hasPseudonymSlots: atOnce(tx.phones.hasPseudonymSlots()),
+      hasPseudonymRecords: atOnce(tx.phones.hasPseudonymRecords()),
     })
 
   function readGuard(key: string) {
@@ -27,8 +27,8 @@ export function createSqliteRows(tx: Omit<Stores, 'changes'>): StoredRows {
 
   const rows: Rows = {
     now: (clock) => clock.now(),
-    credentialState: ({ id, credentialsVersion, epoch }) =>
-      atOnce(tx.applications.lockAndCheckCredentials(id, credentialsVersion, epoch)),
+    credentialState: ({ id, credentialsVersion, configurationVersion }) =>
+      atOnce(tx.applications.lockAndCheckCredentials(id, credentialsVersion, configurationVersion)),
     caller: (application) => application,
     listRules: ({ developerId }) => atOnce(tx.listRules.current(developerId)),
     idempotencyRecord: (scope) => atOnce(tx.idempotency.find(scope)),
@@ -42,7 +42,7 @@ export function createSqliteRows(tx: Omit<Stores, 'changes'>): StoredRows {
     subscribers: (appId) => atOnce(tx.webhookEndpoints.subscribers(appId)),
     subscribersOfDeveloper: (developerId) => atOnce(tx.webhookEndpoints.subscribersOfDeveloper(developerId)),
     virtualPhoneOwner: (phone) => atOnce(tx.developers.findVirtualPhoneOwner(phone)),
-    hasPseudonymSlots: () => readLegacy().hasPseudonymSlots,
+    hasPseudonymRecords: () => readLegacy().hasPseudonymRecords,
     oldBudgets: (find) => (readLegacy().hasBudgets ? atOnce(tx.checkBudgets.list(find())) : []),
   }
   return {

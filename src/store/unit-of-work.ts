@@ -3,7 +3,7 @@ import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { Message } from '../domain/model/message.ts'
 import type { RelayedMessage } from '../domain/model/relayed-message.ts'
 import type { PhoneRecord } from '../domain/model/phone-record.ts'
-import type { LoadedPhone, PhoneSlot } from '../domain/store/phones.ts'
+import type { LoadedPhone, PhoneHandle } from '../domain/store/phones.ts'
 import type { GuardFault } from '../domain/model/guard.ts'
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
@@ -44,7 +44,7 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
   /** Requests that were read, as they are stored. */
   const readRequests = createMap<OtpRequest>()
   const messages = createMap<Map<number, Changed<Message>>>()
-  const phones = createMap<{ slot: PhoneSlot; record: PhoneRecord }>()
+  const phones = createMap<{ handle: PhoneHandle; record: PhoneRecord }>()
   /** Records that were read, and that have a row. */
   const readPhones = createMap<LoadedPhone>()
   const answers = createMap<{ scope: IdempotencyScope; answer: string; at: number }>()
@@ -94,7 +94,7 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
 
     phone(hash, ifMissing) {
       const own = phones.get(hash)
-      if (own) return { ...own.slot, record: own.record, isNew: false }
+      if (own) return { ...own.handle, record: own.record, isNew: false }
       const phone = readPhones.get(hash) ?? stored.rows.phone(hash, ifMissing)
       if (!phone.isNew) readPhones.set(hash, phone)
       return phone
@@ -142,7 +142,7 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
           relayed.set(change.message.id, { value: change.message, isNew: change.isNew })
           break
         case 'phone':
-          phones.set(change.slot.hash, change)
+          phones.set(change.handle.hash, change)
           break
         case 'guard':
           mergeGuardChanges(guard, change.changes)
@@ -216,9 +216,9 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
   /** Saves the records of phones, and deletes what they have taken over. */
   async function savePhones(): Promise<void> {
     const changed = [...phones.values()].toSorted(byPhoneKey)
-    for (const { slot } of changed) {
-      if (slot.takes?.slot) await tx.phones.delete(slot.takes.slot)
-      if (slot.takes?.budgets) await tx.checkBudgets.delete(slot.takes.budgets)
+    for (const { handle } of changed) {
+      if (handle.takes?.handle) await tx.phones.delete(handle.takes.handle)
+      if (handle.takes?.budgets) await tx.checkBudgets.delete(handle.takes.budgets)
     }
     tx.phones.saveAll(changed)
   }
@@ -294,6 +294,6 @@ function sum<C extends Record<string, number | undefined>>(before: C | undefined
 }
 
 /** New records last, which get the next keys. By their hashes: two transactions that insert the same wait for each other. */
-const byPhoneKey = (a: { slot: PhoneSlot }, b: { slot: PhoneSlot }) =>
-  compareKeys(a.slot.row?.key ?? Infinity, b.slot.row?.key ?? Infinity) ||
-  compareKeys(a.slot.hash, b.slot.hash)
+const byPhoneKey = (a: { handle: PhoneHandle }, b: { handle: PhoneHandle }) =>
+  compareKeys(a.handle.row?.key ?? Infinity, b.handle.row?.key ?? Infinity) ||
+  compareKeys(a.handle.hash, b.handle.hash)

@@ -7,7 +7,7 @@ import { onTable } from './engine/on-table.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { openWebhookSecret } from './applications.ts'
-import { rememberForEpoch } from './remember.ts'
+import { rememberConfiguration } from './remember.ts'
 import { openHeaders, sealHeaders } from './webhook-headers.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 
@@ -19,7 +19,7 @@ export function createWebhookEndpointStore(
 ): WebhookEndpointStore {
   const { webhookEndpoints: endpoints, applications } = database.tables
   const rows = onTable(executor, endpoints)
-  const moveEpoch = () => database.sqlite?.configuration.move()
+  const configurationChanged = () => database.sqlite?.configuration.increment()
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(endpoints.id, id), eq(endpoints.developerId, developerId))
 
@@ -38,7 +38,7 @@ export function createWebhookEndpointStore(
         .where(eq(owner, textParam('owner')))
         .orderBy(endpoints.id),
     )
-    return rememberForEpoch(database, executor, (id) =>
+    return rememberConfiguration(database, executor, (id) =>
       andThen(select({ owner: id }), (found) => found.map(parseSubscriber)),
     )
   }
@@ -106,7 +106,7 @@ export function createWebhookEndpointStore(
         events: serializeEvents(events),
         headers: sealHeaders(sealing, id, headers),
       })
-      moveEpoch()
+      configurationChanged()
     },
 
     async update(developerId, id, { events, headers, ...changes }, now) {
@@ -123,7 +123,7 @@ export function createWebhookEndpointStore(
         })
         .where(byOwnerAndId(developerId, id))
         .returning(columns)
-      moveEpoch()
+      configurationChanged()
       if (isEnabling) onDelivery()
       return row && parseRow(row)
     },
@@ -154,13 +154,13 @@ export function createWebhookEndpointStore(
           ),
         )
         .returning({ developerId: endpoints.developerId, appId: endpoints.appId })
-      moveEpoch()
+      configurationChanged()
       return owner
     },
 
     async delete(developerId, id) {
       const deleted = await rows.take(byOwnerAndId(developerId, id))
-      moveEpoch()
+      configurationChanged()
       return deleted.length === 1
     },
   }

@@ -19,7 +19,7 @@ const boundedOtherwise: Readonly<Record<string, string>> = {
   'src/delivery/providers/aws-receipts.ts': 'certificatesMax in that file',
   'src/delivery/text/message.ts': 'one for each language of the texts',
   'src/domain/limits/memory-rate-limit.ts': 'calls of the last minute, by the limit of each subject',
-  'src/domain/model/epoch-cache.ts': 'its argument entriesMax',
+  'src/domain/model/versioned-cache.ts': 'its argument entriesMax',
   'src/domain/model/ids.ts': 'one for each prefix of ids',
   'src/domain/model/keys.ts': 'one for each version of the keys',
   'src/domain/model/numbering-plans.ts': 'one for each calling code',

@@ -159,7 +159,7 @@ export const sabotages: readonly Sabotage[] = [
     'store/sqlite/phone-index.ts',
     ['store/sqlite/phone-index'],
     [
-      ['a phone is lost with a rolled back batch', 'else tail.set(hash, replaced)', ''],
+      ['a phone is lost with a rolled back batch', 'else newest.set(hash, replaced)', ''],
       ['keys of phones are used again', 'writes().noteDeleted.run(key)', ''],
     ],
   ),

@@ -57,7 +57,7 @@ export const storageSabotages: readonly Sabotage[] = [
         'if (!connection.inTransaction || countChanges() !== changesBefore) return undoAll(error)',
         'if (!connection.inTransaction) return undoAll(error)',
       ],
-      ['memory is not rolled back', 'for (const participant of participants) participant.onRollback?.()', ''],
+      ['memory is not rolled back', 'for (const one of transactionHooks) one.onRollback?.()', ''],
       [
         'notices are given before the flush',
         'job.onFlushed = group?.end(tx, isCommitted)',

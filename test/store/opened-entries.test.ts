@@ -30,7 +30,7 @@ test('an entry that is replaced while it is loaded is not kept', async () => {
         await meanwhile()
         return [loaded]
       })
-    await read(() => database.write(async () => sqlite.log.move()))
+    await read(() => database.write(async () => sqlite.log.increment()))
     await read(async () => {})
     expect(loads).toBe(2)
     await read(async () => {})

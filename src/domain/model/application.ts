@@ -105,8 +105,8 @@ export type CallingApplication = Pick<
 > & {
   /** Developer's plan; `resolvePlan` returns its limits. */
   plan: string
-  /** Epoch in which the credentials were checked, see `ApplicationStore.credentialEpoch`; undefined on PostgreSQL. */
-  epoch?: number | undefined
+  /** Version of the configuration in which the credentials were checked, see `ApplicationStore.configurationVersion`; undefined on PostgreSQL. */
+  configurationVersion?: number | undefined
   /** W3C trace context of this call, passed to providers and webhooks. */
   traceparent?: string | undefined
 }

@@ -63,7 +63,7 @@ export const trustOfRequest = (
 
 type PhoneKeys = Pick<Keys, 'context' | 'phone' | 'pseudonym'>
 
-type PhoneRows = Pick<Rows, 'phone' | 'hasPseudonymSlots' | 'oldBudgets'>
+type PhoneRows = Pick<Rows, 'phone' | 'hasPseudonymRecords' | 'oldBudgets'>
 
 /**
  * Reads the record of a phone; an empty one if there is none. A phone that is seen for the first time since the upgrade
@@ -85,7 +85,7 @@ export function readPhone(
   return {
     ...loaded,
     record: withOldBudgets(record, budgets),
-    takes: { slot: other, budgets: budgets.length > 0 ? oldBudgetsOf(keys, owned) : undefined },
+    takes: { handle: other, budgets: budgets.length > 0 ? oldBudgetsOf(keys, owned) : undefined },
   }
 }
 
@@ -103,25 +103,25 @@ export function readRequestPhone(
 
 /** Names what `readPhone` reads. */
 export const namePhoneRows = (
-  rows: Pick<Rows, 'hasPseudonymSlots'>,
+  rows: Pick<Rows, 'hasPseudonymRecords'>,
   keys: PhoneKeys,
   owned: OwnedPhone,
 ): NamedRows => ({
   phone: hashOwnedPhone(keys, owned),
-  otherPhones: otherHashes(rows.hasPseudonymSlots(), keys, owned),
+  otherPhones: otherHashes(rows.hasPseudonymRecords(), keys, owned),
   oldBudgets: () => oldBudgetsOf(keys, owned),
 })
 
 /** Lists the hashes under which the record of a phone may be, the newest first. */
 export const phoneHashes = (
-  rows: Pick<Rows, 'hasPseudonymSlots'>,
+  rows: Pick<Rows, 'hasPseudonymRecords'>,
   keys: PhoneKeys,
   owned: OwnedPhone,
-): string[] => [hashOwnedPhone(keys, owned), ...otherHashes(rows.hasPseudonymSlots(), keys, owned)]
+): string[] => [hashOwnedPhone(keys, owned), ...otherHashes(rows.hasPseudonymRecords(), keys, owned)]
 
 /** Finds the record that a phone has under another hash. */
 function findOther(rows: PhoneRows, keys: PhoneKeys, owned: OwnedPhone, empty: PhoneRecord) {
-  for (const hash of otherHashes(rows.hasPseudonymSlots(), keys, owned)) {
+  for (const hash of otherHashes(rows.hasPseudonymRecords(), keys, owned)) {
     const other = rows.phone(hash, empty)
     if (!other.isNew) return other
   }
@@ -135,20 +135,20 @@ export async function loadPhone(
   owned: OwnedPhone & { country: string | null },
 ): Promise<LoadedPhone> {
   const empty = emptyRecord(owned, owned.country)
-  const hasPseudonymSlots = await tx.phones.hasPseudonymSlots()
+  const hasPseudonymRecords = await tx.phones.hasPseudonymRecords()
   const loaded = new Map<string, LoadedPhone>()
-  for (const hash of phoneHashes({ hasPseudonymSlots: () => hasPseudonymSlots }, keys, owned)) {
+  for (const hash of phoneHashes({ hasPseudonymRecords: () => hasPseudonymRecords }, keys, owned)) {
     if (loaded.size === 0 || (await tx.phones.find(hash))) loaded.set(hash, await tx.phones.load(hash, empty))
   }
   const budgets = await tx.checkBudgets.list(oldBudgetsOf(keys, owned))
   const rows: PhoneRows = {
     phone: (hash) => loaded.get(hash) ?? { hash, row: undefined, record: empty, isNew: true },
-    hasPseudonymSlots: () => hasPseudonymSlots,
+    hasPseudonymRecords: () => hasPseudonymRecords,
     oldBudgets: () => budgets,
   }
   const { takes, ...phone } = readPhone(rows, keys, owned)
   if (!takes) return phone
-  if (takes.slot) await tx.phones.delete(takes.slot)
+  if (takes.handle) await tx.phones.delete(takes.handle)
   if (takes.budgets) await tx.checkBudgets.delete(takes.budgets)
   await tx.phones.save(phone, phone.record)
   return phone
@@ -163,7 +163,7 @@ export async function findPhone(
   const newest = hashOwnedPhone(keys, owned)
   const found = await tx.phones.find(newest)
   if (found) return { hash: newest, record: found }
-  for (const hash of otherHashes(await tx.phones.hasPseudonymSlots(), keys, owned)) {
+  for (const hash of otherHashes(await tx.phones.hasPseudonymRecords(), keys, owned)) {
     const record = await tx.phones.find(hash)
     if (record) return { hash, record }
   }
@@ -171,9 +171,9 @@ export async function findPhone(
 }
 
 /** Lists the hashes, but for the newest, under which the record of a phone may be. Almost always there is none. */
-const otherHashes = (hasPseudonymSlots: boolean, keys: PhoneKeys, owned: OwnedPhone): string[] => [
+const otherHashes = (hasPseudonymRecords: boolean, keys: PhoneKeys, owned: OwnedPhone): string[] => [
   ...(keys.phone.length > 1 ? ownedPhoneHashes(keys, owned).slice(1) : []),
-  ...(hasPseudonymSlots ? pseudonymHashes(keys, owned) : []),
+  ...(hasPseudonymRecords ? pseudonymHashes(keys, owned) : []),
 ]
 
 /**

@@ -125,7 +125,7 @@ export function createOtpProve(needs: OtpNeeds) {
     if (await tx.idempotency.claim(mark, now, now - idempotencyLifetimeMs))
       throw rejectProof('PROOF_REUSED').rejected
     const { id: appId, developerId, environment } = application
-    const { record: known, ...slot } = await loadPhone(tx, keys, { ...phone, developerId, environment })
+    const { record: known, ...handle } = await loadPhone(tx, keys, { ...phone, developerId, environment })
     const { clientIp = null, deviceId = null } = input
     const contexts = hashContexts(keys, developerId, { clientIp, deviceId })
     const trust = trustOfCall(known, { clientIp, contexts }, now)
@@ -141,7 +141,7 @@ export function createOtpProve(needs: OtpNeeds) {
     const counts = { requests: 1, verified: 1, active: after.addedToDay === undefined ? 0 : 1 }
     const changes: Change[] = [
       { kind: 'request', request, isNew: true },
-      { kind: 'phone', slot, record: after.record },
+      { kind: 'phone', handle, record: after.record },
     ]
     if (after.removedFromDay !== undefined)
       changes.push(countChange(request, { active: -1 }, after.removedFromDay))

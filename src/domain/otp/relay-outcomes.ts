@@ -73,7 +73,7 @@ export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'clock' | 'n
 
   /** Counts a verification of the phone, for the guard and for the limits. There is no request to count. */
   function countVerified(rows: Rows, message: RelayedMessage, now: number): Change[] {
-    const { record, ...slot } = readRequestPhone(rows, keys, message)
+    const { record, ...handle } = readRequestPhone(rows, keys, message)
     const { counted, sender, contexts } = describe(rows, message, record, now)
     const guardKeys = guard.keysToConvert(counted, sender, now)
     const trust = trustOfCall(record, { clientIp: message.clientIp, contexts }, now)
@@ -81,7 +81,7 @@ export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'clock' | 'n
     const after = afterVerification(record, newId, { ...message, contexts }, trust, now, network)
     const { removedFromDay, addedToDay } = after
     return [
-      { kind: 'phone', slot, record: after.record },
+      { kind: 'phone', handle, record: after.record },
       { kind: 'guard', changes: guard.convert(rows.guard, guardKeys, counted, sender, now) },
       ...(removedFromDay === undefined ? [] : [countChange(message, { active: -1 }, removedFromDay)]),
       ...(addedToDay === undefined ? [] : [countChange(message, { active: 1 }, addedToDay)]),

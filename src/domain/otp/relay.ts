@@ -202,7 +202,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         changes: [...changes, ...saveRelay(scopes, result, now)],
       }
     }
-    changes.push({ kind: 'phone', slot: loaded, record: charged.record })
+    changes.push({ kind: 'phone', handle: loaded, record: charged.record })
     if (charged.isOverBudget) changes.push(event('guard.flagged', 'PHONE_SEND_BUDGET'))
     if (violatedRules.length > 0) changes.push(event('guard.flagged', violatedRules.join(' ')))
     const isHeldBack = environment === 'test' || phone.isVirtual

@@ -183,7 +183,7 @@ export function createOtpResend(needs: OtpNeeds) {
     const resent = withMessage(request, delivered, now)
     const { isOverBudget } = charged
     changes.push(
-      { kind: 'phone', slot: loaded, record: charged.record },
+      { kind: 'phone', handle: loaded, record: charged.record },
       { kind: 'request', request: resent, isNew: false },
       ...attempts.enqueue(resent, rows.messages(request.id), delivered.channels, now),
       countChange(resent, { queued: 1 }, utcDay(now)),

@@ -168,7 +168,7 @@ export function createOtpSend(needs: OtpNeeds) {
     )
     // A blocked send is no message to the phone: its budget is for those that are sent.
     const used = verdict.blocked ? loaded.record : charged.record
-    changes.push({ kind: 'phone', slot: loaded, record: withRequest(used, request) })
+    changes.push({ kind: 'phone', handle: loaded, record: withRequest(used, request) })
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
       const blocked = blockSend(newId, request, verdict, subscribers, now)

@@ -182,7 +182,7 @@ export function createOtpVerify(needs: OtpNeeds) {
   /** Counts the attempt with a wrong code; the last one fails the request. */
   function countFailure(
     { request, subscribers }: ClosableRequest,
-    { record, ...slot }: LoadedPhone,
+    { record, ...handle }: LoadedPhone,
     trust: TrustLevel,
     fault: string,
     now: number,
@@ -191,7 +191,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     const changes: Change[] = [{ kind: 'request', request: counted, isNew: false }]
     if (isLimited(request)) {
       const failed = withUsage(record, trust, { checks: afterFailure(record.usages[trust].checks, now) })
-      changes.push({ kind: 'phone', slot, record: failed })
+      changes.push({ kind: 'phone', handle, record: failed })
     }
     const detail = formatAttempt(counted.attempts)
     changes.push(eventChange(newId, 'otp.attempt_failed', counted, subscribers, now, { detail }))
@@ -212,7 +212,7 @@ export function createOtpVerify(needs: OtpNeeds) {
   /** Marks the request verified, and its phone as known to the developer. */
   function markVerified(
     { request, subscribers }: ClosableRequest,
-    { record, ...slot }: LoadedPhone,
+    { record, ...handle }: LoadedPhone,
     trust: TrustLevel,
     { counts: guardChanges, network }: { counts: GuardChanges; network: string | undefined },
     now: number,
@@ -229,7 +229,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     const counts = { verified: 1, active: addedToDay === undefined ? 0 : 1 }
     const changes: Change[] = [
       { kind: 'request', request: verified, isNew: false },
-      { kind: 'phone', slot, record: known },
+      { kind: 'phone', handle, record: known },
       { kind: 'guard', changes: guardChanges },
     ]
     if (removedFromDay !== undefined) changes.push(countChange(verified, { active: -1 }, removedFromDay))

@@ -41,18 +41,22 @@ export type ApplicationStore = {
   /** Several may match: a preview has only eight characters. */
   findByApiKeyPreview(preview: string): Promise<ApplicationCredentials[]>
   /**
-   * Returns a number that moves with everything that could change the result of an authentication: when it is written,
+   * Returns a number that grows with everything that could change the result of an authentication: when it is written,
    * when that is committed, and when another process has committed. Undefined on PostgreSQL, where other nodes write.
    */
-  credentialEpoch(): number | undefined
+  configurationVersion(): number | undefined
   /**
    * Locks the application until the transaction ends, and checks whether the credentials of a request are still valid.
    *
-   * @param epoch in which they were valid: while it lasts, they are
+   * @param configurationVersion under which they were valid: while it is the same, they are
    * @returns `stale` if a credential was replaced or the application was deleted, `not_allowed` if its developer is
    *   disabled
    */
-  lockAndCheckCredentials(id: string, credentialsVersion: number, epoch?: number): Awaitable<CredentialState>
+  lockAndCheckCredentials(
+    id: string,
+    credentialsVersion: number,
+    configurationVersion?: number,
+  ): Awaitable<CredentialState>
 }
 
 /** `stale`: a credential was replaced, or the application deleted; `not_allowed`: its developer is disabled. */

@@ -15,7 +15,7 @@ import type { CredentialState } from './applications.ts'
 import type { GuardChanges, GuardRows } from './guard.ts'
 import type { IdempotencyRecord } from './idempotency.ts'
 import type { OldBudgets } from './check-budgets.ts'
-import type { LoadedPhone, PhoneSlot } from './phones.ts'
+import type { LoadedPhone, PhoneHandle } from './phones.ts'
 
 /**
  * A call that reads rows, decides, and changes rows (a unit of work). Calls that run at the same time share one transaction,
@@ -109,7 +109,7 @@ export type Rows = {
   subscribersOfDeveloper(developerId: string): readonly EventSubscriber[]
   virtualPhoneOwner(phone: string): string | undefined
   /** See `PhoneStore`. */
-  hasPseudonymSlots(): boolean
+  hasPseudonymRecords(): boolean
   /** Returns the budgets that 0.1.0 kept of a phone. Almost always none are left, and the function is not called. */
   oldBudgets(find: () => OldBudgets): readonly CheckBudget[]
 }
@@ -133,7 +133,7 @@ export type Change =
   | { kind: 'request'; request: OtpRequest; isNew: boolean }
   | { kind: 'message'; message: Message; isNew: boolean }
   | { kind: 'relayed'; message: RelayedMessage; isNew: boolean }
-  | { kind: 'phone'; slot: PhoneSlot; record: PhoneRecord }
+  | { kind: 'phone'; handle: PhoneHandle; record: PhoneRecord }
   | { kind: 'guard'; changes: GuardChanges }
   | { kind: 'idempotency'; scope: IdempotencyScope; answer: string; at: number }
   | { kind: 'admission'; admission: NewAdmission }

@@ -4,17 +4,17 @@ import type { OldBudgets } from './check-budgets.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
 /**
- * Place of a record: the hash of its phone (`hashOwnedPhone`), and its row as it was loaded, if it has one: the key,
- * and the id of the identity.
+ * Finds a record again to save or delete it: the hash of its phone (`hashOwnedPhone`), and its row as it was loaded, if it has
+ * one: the key, and the id of the identity.
  */
-export type PhoneSlot = {
+export type PhoneHandle = {
   hash: string
   row: { key: number; identityId: string | null } | undefined
   /** Record and budgets that this record takes over: an operation that saves it deletes them. */
-  takes?: { slot?: PhoneSlot | undefined; budgets?: OldBudgets | undefined } | undefined
+  takes?: { handle?: PhoneHandle | undefined; budgets?: OldBudgets | undefined } | undefined
 }
 
-export type LoadedPhone = PhoneSlot & { record: PhoneRecord; isNew: boolean }
+export type LoadedPhone = PhoneHandle & { record: PhoneRecord; isNew: boolean }
 
 /** Records of phones, in the order in which they were made. */
 export type PhoneStore = {
@@ -29,9 +29,9 @@ export type PhoneStore = {
   load(hash: string, ifMissing: PhoneRecord): Awaitable<LoadedPhone>
   /** Loads a record and locks it as `load`, but makes none: undefined if it was deleted since it was read. */
   loadKept(hash: string): Awaitable<LoadedPhone | undefined>
-  save(slot: PhoneSlot, record: PhoneRecord): void
-  saveAll(list: ReadonlyArray<{ slot: PhoneSlot; record: PhoneRecord }>): void
-  delete(slot: PhoneSlot): Promise<void>
+  save(handle: PhoneHandle, record: PhoneRecord): void
+  saveAll(list: ReadonlyArray<{ handle: PhoneHandle; record: PhoneRecord }>): void
+  delete(handle: PhoneHandle): Promise<void>
   /**
    * Lists the developer's records with an identity, newest identity first.
    *
@@ -42,9 +42,9 @@ export type PhoneStore = {
     developerId: string,
     query: { environment?: Environment | undefined; limit: number; before?: string | undefined },
   ): Promise<PhoneRecord[]>
-  /** Lists all records in key order, after the slot with `afterKey`. */
+  /** Lists all records in key order, after the one with `afterKey`. */
   scan(afterKey: number, limit: number): Promise<Array<{ key: number; hash: string; record: PhoneRecord }>>
   /** Tells whether records were moved from 0.1.0 whose number was a pseudonym already: see `moveIdentities`. */
-  hasPseudonymSlots(): Awaitable<boolean>
-  notePseudonymSlots(): Promise<void>
+  hasPseudonymRecords(): Awaitable<boolean>
+  notePseudonymRecords(): Promise<void>
 }

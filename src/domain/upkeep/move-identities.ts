@@ -38,7 +38,7 @@ export async function moveIdentities(needs: {
         .map((part) => withHash(keys, part))
       // Neighbors in the table are written together.
       for (const part of parts.toSorted((a, b) => (a.hash < b.hash ? -1 : 1))) await moveOne(tx, part)
-      if (batch.some(({ phone }) => !isPlainPhone(phone))) await tx.phones.notePseudonymSlots()
+      if (batch.some(({ phone }) => !isPlainPhone(phone))) await tx.phones.notePseudonymRecords()
       return batch.length
     })
   }

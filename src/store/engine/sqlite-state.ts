@@ -15,11 +15,11 @@ type AdmissionLog = {
   list(): Array<{ subject: number; policy: number; at: number; seq: number }>
 }
 
-/** A number that moves with every write to some tables. What was read under it is still true while it is the same. */
-type Epoch = {
+/** Counts the writes to some tables. Rows that were read under a version are still true while it is the same. */
+type VersionCounter = {
   current(): number
   /** Call it in a transaction, after the write. */
-  move(): void
+  increment(): void
 }
 
 /** Write-behind cache of the guard's rows. A crash loses the newest counts of some. */
@@ -79,10 +79,10 @@ export type Lists = {
 /** State that a process keeps in memory because it alone serves the file. It changes with the transactions. */
 export type SqliteState = {
   readonly admissions: AdmissionLog
-  /** Moves with each write to applications, developers, and the subscriptions of webhook endpoints. */
-  readonly configuration: Epoch
-  /** Moves when an entry of the log is deleted, or its phone replaced. */
-  readonly log: Epoch
+  /** Grows with each write to applications, developers, and the subscriptions of webhook endpoints. */
+  readonly configuration: VersionCounter
+  /** Grows when an entry of the log is deleted, or its phone replaced. */
+  readonly log: VersionCounter
   /** Undefined if the database is open for reading only. */
   readonly guardRows: GuardRowCache | undefined
   /**

@@ -2,7 +2,7 @@ import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { Admission, Admissions, NewAdmission, StoredPolicy } from '../../domain/model/rate-limit.ts'
 import { storedPolicies } from '../../domain/model/rate-limit.ts'
 import { lazy } from './lazy.ts'
-import type { TransactionParticipant } from './transaction-participant.ts'
+import type { TransactionHooks } from './transaction-hooks.ts'
 import type { World } from '../../world/world.ts'
 
 /** Batches between two deletions of expired rows, and the rows that one deletes. More rows than batches: it catches up. */
@@ -98,7 +98,7 @@ export function createAdmissionLog(
     else if (expired >= expiredKept && expired * 2 >= times.length) times.splice(0, expired)
   }
 
-  const participant: TransactionParticipant = {
+  const hooks: TransactionHooks = {
     countPending: () => changes.length,
 
     beforeCommit() {
@@ -140,7 +140,7 @@ export function createAdmissionLog(
   }
 
   return {
-    participant,
+    hooks,
 
     /** Finds the admissions of a limiter. Valid until they change. */
     find(subject: string, policy: StoredPolicy): Admissions {

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAdmissionLog } from './admission-log.ts'
 import { createDiskSync } from './disk-sync.ts'
-import { createEpoch } from './epoch.ts'
+import { createVersionCounter } from './version-counter.ts'
 import { watchForeignCommits } from './foreign-commits.ts'
 import { createGuardRows } from './guard-rows.ts'
 import { sqliteColumns } from '../engine/tables/columns.ts'
@@ -60,8 +60,8 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const read = drizzle({ client: reader.client }) as unknown as QueryExecutor
   const ids = createShortIds(reader.client.prepare, writer)
   const admissions = createAdmissionLog(writer, ids.toNumber, world)
-  const configuration = createEpoch()
-  const log = createEpoch()
+  const configuration = createVersionCounter()
+  const log = createVersionCounter()
   const lists = createLists(writer, (body) => queue.write(body), world, options.listLimits)
   const phoneIndex = createPhoneIndex(
     reader.client.prepare,
@@ -74,17 +74,17 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const rowChanges = createRowChanges(() => queue.noticeForeignCommits())
   const queue = createWriteQueue(writer, tx, {
     world,
-    participants: [
-      // First, so that nothing is read from an older snapshot and remembered under the new epoch.
+    transactionHooks: [
+      // First, so that nothing is read from an older snapshot and remembered under the new version.
       { beforeCommit: reader.endSnapshot, onForeignCommit: reader.endSnapshot },
-      admissions.participant,
-      configuration.participant,
-      log.participant,
-      lists.participant,
-      phoneIndex.participant,
-      guardRows.participant,
+      admissions.hooks,
+      configuration.hooks,
+      log.hooks,
+      lists.hooks,
+      phoneIndex.hooks,
+      guardRows.hooks,
       // Last: its listeners may read what the others hold.
-      rowChanges.participant,
+      rowChanges.hooks,
     ],
     onChanged: rowChanges.notifyOwn,
     onDiskFault: options.onDiskFault,
@@ -150,12 +150,12 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   const reader = openReader(connection)
   const ids = createShortIds(reader.client.prepare, connection)
   const admissions = createAdmissionLog(connection, ids.toNumber, systemWorld)
-  const configuration = createEpoch()
-  const log = createEpoch()
+  const configuration = createVersionCounter()
+  const log = createVersionCounter()
   const { lists } = createLists(reader.client, undefined, systemWorld)
   const phoneIndex = createPhoneIndex(reader.client.prepare, connection, undefined)
-  const participants = [admissions, configuration, log, phoneIndex].map(({ participant }) => participant)
-  const foreignCommits = watchForeignCommits(connection, participants, () => {})
+  const transactionHooks = [admissions, configuration, log, phoneIndex].map(({ hooks }) => hooks)
+  const foreignCommits = watchForeignCommits(connection, transactionHooks, () => {})
   return {
     ...describeSqlite(ids, connection),
     world: systemWorld,

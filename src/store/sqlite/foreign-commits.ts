@@ -1,6 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { ForeignCommitError } from '../engine/errors.ts'
-import type { TransactionParticipant } from './transaction-participant.ts'
+import type { TransactionHooks } from './transaction-hooks.ts'
 
 /**
  * Watches for commits of other connections: SQLite changes `data_version` for each of them, and not for our own.
@@ -9,25 +9,25 @@ import type { TransactionParticipant } from './transaction-participant.ts'
  */
 export function watchForeignCommits(
   connection: SqliteConnection,
-  participants: readonly TransactionParticipant[],
+  transactionHooks: readonly TransactionHooks[],
   onForeignCommit: (connection: SqliteConnection) => void = () => {},
 ) {
   const dataVersion = connection.prepare<{ data_version: number }, []>('PRAGMA data_version')
-  /** Versions that `onForeignCommit` and that the participants know of. */
+  /** Versions that `onForeignCommit` and that the hooks ran for. */
   let seenVersion: number | undefined
   let noticedVersion: number | undefined
 
-  function notifyParticipants(version: number | undefined) {
+  function runHooks(version: number | undefined) {
     if (version === noticedVersion) return
     noticedVersion = version
-    for (const participant of participants) participant.onForeignCommit?.()
+    for (const one of transactionHooks) one.onForeignCommit?.()
   }
 
   return {
     /** Reports other connections' commits at the beginning of a batch. @throws ForeignCommitError */
     noteInTransaction() {
       const version = dataVersion.get()?.data_version
-      notifyParticipants(version)
+      runHooks(version)
       if (version === seenVersion) return
       try {
         onForeignCommit(connection)
@@ -37,7 +37,7 @@ export function watchForeignCommits(
       seenVersion = version
     },
 
-    /** Notifies the participants of other connections' commits, also between two batches. */
+    /** Runs the hooks for other connections' commits, also between two batches. */
     notice() {
       // While a batch holds the write lock, no other connection commits.
       if (connection.inTransaction) return
@@ -46,7 +46,7 @@ export function watchForeignCommits(
       try {
         version = dataVersion.get()?.data_version
       } catch {}
-      notifyParticipants(version)
+      runHooks(version)
     },
   }
 }

@@ -4,7 +4,7 @@ import { systemWorld, type World } from '../../world/system.ts'
 import { compareKeys, inKeyOrder } from '../engine/key-order.ts'
 import type { GuardRowCache } from '../engine/sqlite-state.ts'
 import { lazy } from './lazy.ts'
-import type { TransactionParticipant } from './transaction-participant.ts'
+import type { TransactionHooks } from './transaction-hooks.ts'
 
 /** Rows are held back for this time, and so many of them. */
 const [heldBackMs, heldBackMax] = [10_000, 10_000]
@@ -16,7 +16,7 @@ const rowsMax = 20_000
 const isNamed = (key: string) => key.includes(' ')
 
 /**
- * Creates the cache, and the participant by which the write queue tells it about transactions. Rows of prefixes, networks and
+ * Creates the cache, and the hooks by which the write queue tells it about transactions. Rows of prefixes, networks and
  * devices have random keys, so each send would read a row and write a page for each of them. They are written ten seconds
  * later instead, often together with what the verification of the code changed, or when the database is closed: a crash
  * loses their newest counts. Rows with names (countries, the pool) are written at once.
@@ -98,7 +98,7 @@ export function createGuardRows(
     written = []
   }
 
-  const participant: TransactionParticipant = {
+  const hooks: TransactionHooks = {
     countPending: () => changes,
     onCommit() {
       for (const key of written) heldBack.delete(key)
@@ -116,7 +116,7 @@ export function createGuardRows(
 
   return {
     cache,
-    participant,
+    hooks,
     async close() {
       if (heldBack.size > 0) await runWrite(async () => cache.write())
     },

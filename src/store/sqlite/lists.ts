@@ -4,7 +4,7 @@ import { lazy } from './lazy.ts'
 import type { ListKey, ListOwner, ListRange, Lists, ListSources } from '../engine/sqlite-state.ts'
 import { createListPages, mergePages } from './list-pages.ts'
 import { createRecentLists, inStoredOrder, type RecentLists } from './recent-lists.ts'
-import type { TransactionParticipant } from './transaction-participant.ts'
+import type { TransactionHooks } from './transaction-hooks.ts'
 import type { World } from '../../world/world.ts'
 
 export type ListLimits = {
@@ -205,7 +205,7 @@ export function createLists(
     },
   }
 
-  const participant: TransactionParticipant = {
+  const hooks: TransactionHooks = {
     countPending: () => entries.length,
     beforeCommit() {
       if (entries.length === 0) return
@@ -223,5 +223,5 @@ export function createLists(
     onRollback: undo,
   }
 
-  return { lists, participant, close: move.close }
+  return { lists, hooks, close: move.close }
 }

@@ -2,12 +2,12 @@ import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { PhoneIndex } from '../engine/sqlite-state.ts'
 import { createBackgroundWork } from './background-work.ts'
 import { lazy } from './lazy.ts'
-import type { TransactionParticipant } from './transaction-participant.ts'
+import type { TransactionHooks } from './transaction-hooks.ts'
 import { systemWorld } from '../../world/system.ts'
 import type { Timers } from '../../world/world.ts'
 
 /** New records after which they are added to the table. With more of them, fewer pages are written for each. */
-const tailMax = 16_384
+const newestMax = 16_384
 /** Rows, about, that one write transaction adds: a millisecond of work. */
 const sliceRows = 1_000
 
@@ -51,10 +51,10 @@ async function sortInSlices(
 }
 
 /**
- * Creates the index, and the participant by which the write queue tells it about transactions. An ordinary index would write a
+ * Creates the index, and the hooks by which the write queue tells it about transactions. An ordinary index would write a
  * page at a random place for every new phone.
  *
- * The newest records, by their full hash, are held in memory (the tail), and are read again from `phones` after a start.
+ * The newest records, by their full hash, are held in memory, and are read again from `phones` after a start.
  * When there are many, they are sorted and added to the table `phone_index` in slices; a crash repeats that, which changes
  * nothing twice.
  *
@@ -66,7 +66,7 @@ export function createPhoneIndex(
   prepare: PrepareRead,
   writer: SqliteConnection,
   write: ((body: () => Promise<void>) => Promise<void>) | undefined,
-  limit = tailMax,
+  limit = newestMax,
   timers = systemWorld.timers,
 ) {
   // Prepared at the first use: a host command may open a database that has not been migrated.
@@ -95,11 +95,11 @@ export function createPhoneIndex(
     ),
   }))
 
-  const tail = new Map<string, number>()
+  const newest = new Map<string, number>()
   let isCurrent = false
   /** A key is never used again: the table, or the memory of another process, may have it. */
   let nextKey: number | undefined
-  /** Additions, which are in the tail, and removals, which leave it with the commit. */
+  /** Additions, which are among the newest, and removals, which leave them with the commit. */
   let changes: Change[] = []
 
   const toKey = (rows: unknown[][]) => Number(rows[0]?.[0] ?? 0)
@@ -108,11 +108,11 @@ export function createPhoneIndex(
   function catchUp() {
     if (isCurrent) return
     for (const [key, hash] of reads().newest.values(toKey(reads().until.values(filledUntil))))
-      tail.set(String(hash), Number(key))
+      newest.set(String(hash), Number(key))
     isCurrent = true
   }
 
-  /** Adds the tail to the table. */
+  /** Adds the newest records to the table. */
   const fill = createBackgroundWork(async (isClosed) => {
     if (!write) return
     let until = 0
@@ -121,7 +121,7 @@ export function createPhoneIndex(
     await write(async () => {
       catchUp()
       until = toKey(writes().lastKey.values())
-      records = [...tail]
+      records = [...newest]
     })
     for (const slice of await sortInSlices(records, timers)) {
       if (isClosed()) return
@@ -131,22 +131,22 @@ export function createPhoneIndex(
       })
     }
     await write(async () => void writes().setUntil.run(String(until)))
-    for (const [hash, key] of records) if (tail.get(hash) === key) tail.delete(hash)
+    for (const [hash, key] of records) if (newest.get(hash) === key) newest.delete(hash)
   })
 
-  const participant: TransactionParticipant = {
+  const hooks: TransactionHooks = {
     countPending: () => changes.length,
     onCommit() {
       for (const { kind, hash, key } of changes)
-        if (kind === 'remove' && tail.get(hash) === key) tail.delete(hash)
+        if (kind === 'remove' && newest.get(hash) === key) newest.delete(hash)
       changes = []
-      if (tail.size >= limit) fill.start()
+      if (newest.size >= limit) fill.start()
     },
     onRollback() {
       for (const { kind, hash, replaced } of changes.toReversed()) {
         if (kind === 'remove') continue
-        if (replaced === undefined) tail.delete(hash)
-        else tail.set(hash, replaced)
+        if (replaced === undefined) newest.delete(hash)
+        else newest.set(hash, replaced)
       }
       changes = []
     },
@@ -159,18 +159,18 @@ export function createPhoneIndex(
   const index = (stored: (prefix: number) => unknown[][]): PhoneIndex => ({
     *keys(hash) {
       catchUp()
-      const recent = tail.get(hash)
+      const recent = newest.get(hash)
       if (recent !== undefined) yield recent
       for (const [key] of stored(hashPrefix(hash))) yield Number(key)
       return undefined
     },
-    recentKey: (hash) => tail.get(hash),
+    recentKey: (hash) => newest.get(hash),
     add(hash) {
       catchUp()
       nextKey ??= toKey(writes().lastUsedKey.values()) + 1
       const key = nextKey++
-      changes.push({ kind: 'add', hash, key, replaced: tail.get(hash) })
-      tail.set(hash, key)
+      changes.push({ kind: 'add', hash, key, replaced: newest.get(hash) })
+      newest.set(hash, key)
       return key
     },
     remove(hash, key) {
@@ -183,7 +183,7 @@ export function createPhoneIndex(
   return {
     committed: index((prefix) => reads().find.values(prefix)),
     uncommitted: index((prefix) => writes().find.values(prefix)),
-    participant,
+    hooks,
     close: fill.close,
   }
 }

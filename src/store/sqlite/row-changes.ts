@@ -1,10 +1,10 @@
 import type { Database } from '../engine/database.ts'
-import type { TransactionParticipant } from './transaction-participant.ts'
+import type { TransactionHooks } from './transaction-hooks.ts'
 
 /**
  * Creates the signal of commits that changed rows, by this process or another.
  *
- * @param lookForForeign notifies the participants of commits of other processes
+ * @param lookForForeign runs the hooks for commits of other processes
  */
 export function createRowChanges(lookForForeign: () => void) {
   const listeners = new Set<(isForeign: boolean) => unknown>()
@@ -22,6 +22,6 @@ export function createRowChanges(lookForForeign: () => void) {
     lookForForeign,
     notifyForeign,
   }
-  const participant: TransactionParticipant = { onForeignCommit: notifyForeign }
-  return { changes, participant, notifyOwn: () => notify(false) }
+  const hooks: TransactionHooks = { onForeignCommit: notifyForeign }
+  return { changes, hooks, notifyOwn: () => notify(false) }
 }

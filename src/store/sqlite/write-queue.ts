@@ -6,7 +6,7 @@ import { createCommitFlusher } from './commit-flusher.ts'
 import type { DiskSync } from './disk-sync.ts'
 import { watchForeignCommits } from './foreign-commits.ts'
 import { canRunAgain, isAlone, takeTogether } from '../engine/repeated-calls.ts'
-import type { TransactionParticipant } from './transaction-participant.ts'
+import type { TransactionHooks } from './transaction-hooks.ts'
 import { ForeignCommitError, isBusy, isDiskFault, toCallerError, unavailable } from '../engine/errors.ts'
 
 const batchMax = 256
@@ -38,7 +38,7 @@ type Job = {
 export type WriteQueueHooks = {
   world?: World
   /** In the order in which they are called. */
-  participants?: readonly TransactionParticipant[]
+  transactionHooks?: readonly TransactionHooks[]
   /** Called right after each commit that changed rows, when readers see the changes. */
   onChanged?(): void
   /** Called once when a commit fails and its outcome is unknown; the process must exit. */
@@ -68,7 +68,7 @@ export type WriteQueueHooks = {
  * Writes that have waited for three seconds are rejected with UNAVAILABLE.
  */
 export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor, hooks: WriteQueueHooks) {
-  const { world = systemWorld, participants = [], onDiskFault, disk } = hooks
+  const { world = systemWorld, transactionHooks = [], onDiskFault, disk } = hooks
   const begin = connection.prepare('BEGIN IMMEDIATE')
   const commit = connection.prepare('COMMIT')
   const rollback = connection.prepare('ROLLBACK')
@@ -76,7 +76,7 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
   const countChangedRows = () => changes.get()?.count ?? 0
   /** Counts the changes of the transaction, also those that are in memory until it commits. */
   const countChanges = () =>
-    participants.reduce((sum, { countPending }) => sum + (countPending?.() ?? 0), countChangedRows())
+    transactionHooks.reduce((sum, { countPending }) => sum + (countPending?.() ?? 0), countChangedRows())
   const flusher = createCommitFlusher<Job>(disk, {
     settle(jobs) {
       for (const job of jobs) {
@@ -90,7 +90,7 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
       failPermanently(error)
     },
   })
-  const foreignCommits = watchForeignCommits(connection, participants, hooks.onForeignCommit)
+  const foreignCommits = watchForeignCommits(connection, transactionHooks, hooks.onForeignCommit)
 
   let waiting: Job[] = []
   /** Whether a batch is scheduled or running. */
@@ -240,7 +240,7 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
 
   function rollBackBatch(batch: Job[]) {
     if (connection.inTransaction) rollback.run()
-    for (const participant of participants) participant.onRollback?.()
+    for (const one of transactionHooks) one.onRollback?.()
     endCalls(batch, false)
   }
 
@@ -252,7 +252,7 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
   async function commitBatch(batch: Job[], changedRowsBefore: number) {
     let hasChanged: boolean
     try {
-      for (const participant of participants) participant.beforeCommit?.()
+      for (const one of transactionHooks) one.beforeCommit?.()
       hasChanged = countChangedRows() !== changedRowsBefore
       commit.run()
     } catch (error) {
@@ -260,7 +260,7 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
       return
     }
     // Readers see the changes now, so memory must have them too.
-    for (const participant of participants) participant.onCommit?.()
+    for (const one of transactionHooks) one.onCommit?.()
     endCalls(batch, true)
     flusher.add(batch, hasChanged)
     if (!hasChanged) return

@@ -145,10 +145,10 @@ describeEachDatabase('after the keys were replaced', (database) => {
         const at = now - daysAgo * dayMs
         const times = { verificationCount: 9, firstVerifiedAt: at, lastVerifiedAt: at }
         await store.write(async (tx) => {
-          const slot = await tx.phones.load(hashOwnedPhone(ring.keys, owned), emptyRecord(owned, 'NL'))
+          const handle = await tx.phones.load(hashOwnedPhone(ring.keys, owned), emptyRecord(owned, 'NL'))
           const identity = { id: newId('idn'), ...times, applications: [appId] }
           const contexts = [{ hash: device, verifiedAt: at }]
-          await tx.phones.save(slot, { ...slot.record, contexts, identity })
+          await tx.phones.save(handle, { ...handle.record, contexts, identity })
         })
       }
       for (let n = 0; n < 5; n++) await save(`+3161234000${n}`, 2 * n)

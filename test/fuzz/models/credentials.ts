@@ -194,10 +194,10 @@ export const credentialModel = defineBodyModel<Call, State, Found>({
         const callers = callersByProcess.get(process) ?? []
         const caller = callers[call.nth % callers.length]
         if (!caller) return { answer: undefined }
-        const { id, credentialsVersion, epoch } = caller
+        const { id, credentialsVersion, configurationVersion } = caller
         return {
           caller,
-          answer: await tx.applications.lockAndCheckCredentials(id, credentialsVersion, epoch),
+          answer: await tx.applications.lockAndCheckCredentials(id, credentialsVersion, configurationVersion),
         }
       }
     }

@@ -154,7 +154,7 @@ function start(one: Call, number: number, { store, appAuth }: Process, needs: St
     async authenticate({ credentials }) {
       const caller = await appAuth.authenticate(credentials)
       // The plain model reads the row of the application each time.
-      return isPlain ? { ...caller, epoch: undefined } : caller
+      return isPlain ? { ...caller, configurationVersion: undefined } : caller
     },
   })
     .then(

@@ -35,8 +35,12 @@ export const credentialRaces: Race[] = revocations.flatMap(
         /** Runs an operation that, like all of them, checks the caller again inside its transaction. */
         const runOperation = (caller: CallingApplication) =>
           service.store.write(async (tx): Promise<keyof typeof outcomeCounts> => {
-            const { id, credentialsVersion, epoch } = caller
-            const state = await tx.applications.lockAndCheckCredentials(id, credentialsVersion, epoch)
+            const { id, credentialsVersion, configurationVersion } = caller
+            const state = await tx.applications.lockAndCheckCredentials(
+              id,
+              credentialsVersion,
+              configurationVersion,
+            )
             if (readRefusal({ credentialState: () => state }, caller)) return 'refused'
             await tx.developers.find(caller.developerId)
             const now = await tx.applications.find(caller.developerId, caller.id)

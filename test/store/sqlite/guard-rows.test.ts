@@ -25,8 +25,8 @@ async function transaction(body: () => void | Promise<void>, end: 'commit' | 'ro
   connection.run('begin')
   await body()
   connection.run(end)
-  if (end === 'commit') rows.participant.onCommit?.()
-  else rows.participant.onRollback?.()
+  if (end === 'commit') rows.hooks.onCommit?.()
+  else rows.hooks.onRollback?.()
 }
 
 const change = (key: string, count: number, end?: 'rollback') =>
@@ -69,12 +69,12 @@ test('rows that another process wrote are read again, but for those that are hel
   await change('prefix', 1)
   connection.run(`update guard_usage set windows = '{"unverified":[1,9]}'`)
   expect(rows.cache.get('dev_1 NL')).toEqual(row(1))
-  rows.participant.onForeignCommit?.()
+  rows.hooks.onForeignCommit?.()
   expect([rows.cache.get('dev_1 NL'), rows.cache.get('prefix')]).toEqual([row(9), row(1)])
 })
 
 test('each change counts as pending until the transaction ends, also a second one of the same row', async () => {
-  const pending = () => rows.participant.countPending?.()
+  const pending = () => rows.hooks.countPending?.()
   await transaction(() => {
     for (const count of [1, 2]) rows.cache.change(new Map([['prefix', row(count)]]))
     expect(pending()).toBe(2)

@@ -85,7 +85,7 @@ test('keeps the record of each phone once when several are saved in one transact
   await store.write(async (tx) => {
     const loaded = await tx.phones.load(toHash(1), empty)
     await tx.phones.save(loaded, record(1))
-    // The slot was loaded before the record was inserted.
+    // The handle was loaded before the record was inserted.
     await tx.phones.save(loaded, record(2))
   })
   expect(await store.read.phones.scan(0, 10)).toMatchObject([{ hash: toHash(1), record: { lastSentAt: 2 } }])

@@ -1,8 +1,8 @@
 /**
- * State in memory that changes with the transactions. It notes what a job changes as pending, writes it when the batch
- * commits, and takes it over only after COMMIT. Each method is called synchronously.
+ * Hooks of state in memory that changes with the transactions: it keeps what a job changes as pending, writes it when the batch
+ * commits, and takes it over only after COMMIT. All are called synchronously.
  */
-export type TransactionParticipant = {
+export type TransactionHooks = {
   /** Counts the pending changes that no row has yet: a job that failed must leave none. */
   countPending?(): number
   /** Called before COMMIT; may write. A throw rejects the batch. */

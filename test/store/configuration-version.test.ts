@@ -132,7 +132,7 @@ describe('credentials that are remembered', () => {
   })
 })
 
-describeEachDatabase('the epoch of the configuration', (database, kind) => {
+describeEachDatabase('the configurationVersion of the configuration', (database, kind) => {
   let service: TestService
   let owner: TestDeveloper
   beforeAll(async () => {
@@ -189,9 +189,9 @@ describeEachDatabase('the epoch of the configuration', (database, kind) => {
     const moved: string[] = []
     for (const [name, write] of Object.entries(writes)) {
       await store.write(async (tx) => {
-        const before = tx.applications.credentialEpoch()
+        const before = tx.applications.configurationVersion()
         await write(tx)
-        if (tx.applications.credentialEpoch() !== before) moved.push(name)
+        if (tx.applications.configurationVersion() !== before) moved.push(name)
       })
     }
     expect(moved).toEqual(kind === 'SQLite' ? Object.keys(writes) : [])
@@ -199,8 +199,8 @@ describeEachDatabase('the epoch of the configuration', (database, kind) => {
 
   test('does not move with the bookkeeping of deliveries', async () => {
     const { appId } = await createEndpoint()
-    const epoch = () => service.store.read.applications.credentialEpoch()
-    const before = epoch()
+    const configurationVersion = () => service.store.read.applications.configurationVersion()
+    const before = configurationVersion()
     const now = service.clock.now()
     await service.store.write(async (tx) => {
       const [subscriber] = await tx.webhookEndpoints.subscribers(appId)
@@ -220,7 +220,7 @@ describeEachDatabase('the epoch of the configuration', (database, kind) => {
     await service.store.write((tx) =>
       tx.webhookOutbox.finish({ ...claim, owner: 'worker', attempt, retryAt: null, now }),
     )
-    expect(epoch()).toBe(before)
+    expect(configurationVersion()).toBe(before)
   })
 
   test('lets every change of an endpoint be seen by the next event', async () => {
