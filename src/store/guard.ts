@@ -7,10 +7,12 @@ import {
   type GuardRow,
   type GuardRule,
 } from '../domain/model/guard.ts'
+import { ServiceError } from '../domain/model/errors.ts'
 import type { GuardChanges, GuardStore } from '../domain/store/guard.ts'
 import { dayMs, hourMs } from '../shared/durations.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { Database, QueryExecutor } from './engine/database.ts'
+import { toCallerError } from './engine/errors.ts'
 import { inKeyOrder } from './engine/key-order.ts'
 import { addOnConflict, insertInto, replaceOnConflict, type Columns } from './engine/row-writes.ts'
 
@@ -27,7 +29,12 @@ function toRows(rows: readonly StoredRow[]): Map<string, GuardRow> {
   return found
 }
 
-const toError = (error: unknown) => new GuardFault(error)
+/**
+ * Converts an error of PostgreSQL. In an outage, such as a lock that takes too long under load, the call is refused: it must
+ * not pass without the guard.
+ */
+const toError = (error: unknown) =>
+  toCallerError(error) instanceof ServiceError ? error : new GuardFault(error)
 const usageColumns: Columns<[subject: string, row: GuardRow]> = {
   subject: ([subject]) => subject,
   windows: ([, { windows }]) => JSON.stringify(windows),
@@ -144,7 +151,7 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
  * Creates the query that reads and locks rows, of one call or of many at once, on PostgreSQL. It inserts those that are
  * missing, as otherwise two calls could count the first message of a subject.
  *
- * @throws GuardFault
+ * @throws see `toError`
  */
 function createLockQuery(database: Database, executor: QueryExecutor) {
   const { guardUsage: usage } = database.tables
@@ -161,7 +168,7 @@ function createLockQuery(database: Database, executor: QueryExecutor) {
     try {
       return toRows(await lockRows({ keys: subjects }))
     } catch (error) {
-      throw new GuardFault(error)
+      throw toError(error)
     }
   }
 }
