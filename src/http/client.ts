@@ -60,7 +60,7 @@ export function createClientAddressReader(trustedProxies: readonly string[]): Re
   return (request, peer) => {
     let client = unmapIpv4(peer ?? '')
     if (!isTrusted(client)) return client
-    const hops = (request.headers.get('x-forwarded-for') ?? '').split(',').map((hop) => unmapIpv4(hop.trim()))
+    const hops = (request.headers.get('x-forwarded-for') ?? '').split(',').map(readHop)
     for (const hop of hops.toReversed()) {
       if (!addressFamily(hop)) break
       client = hop
@@ -68,6 +68,12 @@ export function createClientAddressReader(trustedProxies: readonly string[]): Re
     }
     return client
   }
+}
+
+/** Reads the address of a hop. Azure's Application Gateway adds the client's port, others write IPv6 in brackets. */
+function readHop(hop: string): string {
+  const [, ipv6, ipv4] = /^(?:\[([^\]]+)\]|([^:]+))(?::\d{1,5})?$/.exec(hop.trim()) ?? []
+  return unmapIpv4(ipv6 ?? ipv4 ?? hop.trim())
 }
 
 function addressFamily(address: string): 'ipv4' | 'ipv6' | undefined {
