@@ -125,9 +125,13 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd webhook recover "$WEBHOOK_ID" --since 2h'))
     .action((text: string | undefined, options: { since?: string; until?: string }, command: Command) =>
       runCommand(command, async ({ connect, io, output }) => {
-        const toTime = (moment: string) => new Date(parseMoment(moment, io.now())).toISOString()
+        const toTime = (moment: string, flag: string) =>
+          new Date(parseMoment(moment, io.now(), flag)).toISOString()
         const { since = '30d', until } = options
-        const body = { since: toTime(since), ...(until !== undefined && { until: toTime(until) }) }
+        const body = {
+          since: toTime(since, '--since'),
+          ...(until !== undefined && { until: toTime(until, '--until') }),
+        }
         const { api } = connect()
         const id = await findWebhook(api, text)
         const response = await api.asDeveloper('POST', '/v1/webhooks/:id/recover', { params: { id }, body })
