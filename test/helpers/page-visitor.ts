@@ -56,7 +56,7 @@ export function createPageVisitor(
     /** Sends a form, and shows where it leads, if that is the page. */
     async submit(fields: Record<string, string>): Promise<PageAnswer> {
       const answer = await post(fields)
-      if (answer.status !== 303 || !answer.location?.startsWith('/')) return answer
+      if (answer.status !== 303 || answer.location === null || URL.canParse(answer.location)) return answer
       return fetchPage(new URL(answer.location, url).href)
     },
     get cookie() {

@@ -57,9 +57,9 @@ function writePolicy(nonce: string, returnUrl: string | undefined): string {
   ].join('; ')
 }
 
-/** Goes to another page of the session, or away from it. */
-export const redirectTo = ({ path }: { path: string }, query: string): Response =>
-  new Response(null, { status: 303, headers: { location: `${path}${query}` } })
+/** Goes to another page of the session, relative to this one: a proxy may serve it below a path of its own. */
+export const redirectTo = ({ token }: { token: string }, query: string): Response =>
+  new Response(null, { status: 303, headers: { location: `${token}${query}` } })
 
 /** Tells whether the script of the page made a request, which shows the answer without a reload. */
 export const isFromScript = (request: Request): boolean => request.headers.has('otpd-page')

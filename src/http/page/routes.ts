@@ -41,7 +41,8 @@ type Call = {
   visit: SessionVisit
   visitor: Visitor
   language: Language
-  path: string
+  /** Last part of the page's path. */
+  token: string
   now: number
 }
 
@@ -101,7 +102,7 @@ export function pageRoutes(services: PageServices) {
       visit: { application: addTrace(active, request), session },
       visitor,
       language,
-      path: `/verify/${params.token}`,
+      token: params.token,
       now,
     })
   }
@@ -218,9 +219,9 @@ export function pageRoutes(services: PageServices) {
     return respond(language, status, step, { ...call, notice })
   }
 
-  function formView({ language, opened, now, path, visitor }: Call, notice: Notice | undefined) {
+  function formView({ language, opened, now, visitor }: Call, notice: Notice | undefined) {
     const { id } = opened.session
-    return { language, opened, now, path, notice, formToken: formToken(services.keys, visitor, id) }
+    return { language, opened, now, notice, formToken: formToken(services.keys, visitor, id) }
   }
 }
 

@@ -24,8 +24,6 @@ export type FormView = {
   language: Language
   opened: OpenedSession
   now: number
-  /** Path of the page. */
-  path: string
   formToken: string
   notice?: Notice | undefined
 }
@@ -91,7 +89,7 @@ export function codeStep(view: FormView & { request: OtpRequest }): Markup {
 ${primary('verify', texts.verify)}`,
   )}
 ${request.resends < resendsMax && resendForm(view)}
-${canChange && markup`<a class="button" href="${view.path}?step=phone">${texts.change}</a>`}
+${canChange && markup`<a class="button" href="?step=phone">${texts.change}</a>`}
 ${cancelForm(view)}`
 }
 

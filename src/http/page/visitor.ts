@@ -37,9 +37,12 @@ export function createVisitor(keys: PageKeys, random: Random): Visitor {
   return { deviceId, cookie: `${deviceId}.${sign(keys, 'device', deviceId)}`, isNew: true }
 }
 
-/** Writes `Set-Cookie`. Only the page gets it back, and never with the request of another site's form. */
+/**
+ * Writes `Set-Cookie`. Only the page gets it back, and never with the request of another site's form. Without `Path` that is the
+ * folder of the page as the browser sees it (RFC 6265 §5.1.4), also below a path of a proxy.
+ */
 export const visitorCookie = ({ cookie }: Visitor, isHttps: boolean): string =>
-  `${cookieName}=${cookie}; Path=/verify; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${isHttps ? '; Secure' : ''}`
+  `${cookieName}=${cookie}; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${isHttps ? '; Secure' : ''}`
 
 /**
  * Makes the token of a form (signed double-submit cookie, OWASP): another site can neither read it nor make it, because it

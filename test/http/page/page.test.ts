@@ -275,7 +275,7 @@ describeEachDatabase('the ready page', (open, kind) => {
     expect(first.headers.get('cache-control')).toBe('no-store')
     expect(first.headers.get('referrer-policy')).toBe('same-origin')
     expect(first.headers.getSetCookie()).toEqual([
-      expect.stringMatching(/^otpd_page=.*; Path=\/verify; .*HttpOnly/),
+      expect.stringMatching(/^otpd_page=[^;]+; Max-Age=\d+; HttpOnly; SameSite=Lax/),
     ])
     expect(first.text).not.toMatch(/(src|href)="?(https?:)?\/\//)
     expect(Buffer.byteLength(first.text)).toBeLessThan(30_000)
