@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -45,7 +44,7 @@ async function showDemo(context: Context, demo: Demo) {
   try {
     const io = demoIo(context.io, demo.folder, server.url)
     const type = createTyping(context, io, demo)
-    const password = randomBytes(12).toString('base64url')
+    const password = Buffer.from(crypto.getRandomValues(new Uint8Array(12))).toString('base64url')
     const dataDir = join(demo.folder, 'data')
     const login = ['login', '--setup-token-file', join(dataDir, 'setup-token'), '--email', 'ada@example.com']
     await type([...login, '--password-stdin'], { input: password, shown: null })

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import {
   mkdirSync,
   openSync,
@@ -96,7 +95,7 @@ export function readStoredLogins(path: string): StoredLogins {
 /** Writes the credentials file atomically: a reader never sees a partial file, and a full disk leaves the old one. */
 export function writeStoredLogins(path: string, storedLogins: StoredLogins) {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const temporaryPath = `${path}.${randomUUID()}.tmp`
+  const temporaryPath = `${path}.${crypto.randomUUID()}.tmp`
   try {
     const file = openSync(temporaryPath, 'wx', 0o600)
     try {

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-import { gunzipSync } from 'node:zlib'
 import { signatureNamespaces } from '../release/signature.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { ReleaseSource } from './source.ts'
@@ -38,13 +36,13 @@ export async function downloadProgram(
   if (expected === undefined) throw notFound(`Release ${version} has no file for ${target}.`)
   const archive = await source.read(`${version}/${name}`)
   if (archive === null) throw notFound(`${source.place}/${version}/${name} is not there.`)
-  const actual = createHash('sha256').update(archive).digest('hex')
+  const actual = new Bun.CryptoHasher('sha256').update(archive).digest('hex')
   if (actual !== expected)
     throw refused('RELEASE_DAMAGED', `${name} is not the one in SHA256SUMS.`, [
       `expected ${expected}`,
       `actual   ${actual}`,
     ])
-  const program = findInArchive(archive, `otpd-${version}-${target}/otpd`)
+  const program = await findInArchive(archive, `otpd-${version}-${target}/otpd`)
   if (program === undefined) throw refused('RELEASE_DAMAGED', `${name} has no program.`)
   return program
 }
@@ -86,7 +84,8 @@ function listedDigest(sums: string, name: string): string | undefined {
 const blockBytes = 512
 
 /** Returns a file of a `.tar.gz`; undefined if there is none, or it is cut short. */
-function findInArchive(archive: Uint8Array, name: string): Uint8Array | undefined {
+async function findInArchive(archive: Uint8Array, name: string): Promise<Uint8Array | undefined> {
+  const { gunzipSync } = await import('node:zlib')
   let tar: Buffer
   try {
     tar = gunzipSync(archive)

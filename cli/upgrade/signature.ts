@@ -1,5 +1,3 @@
-import { createHash, createPublicKey, verify } from 'node:crypto'
-
 /**
  * Checks a signature of `ssh-keygen -Y sign` with an Ed25519 key (OpenSSH, PROTOCOL.sshsig): no program is needed, and
  * ssh-keygen need not be there.
@@ -7,12 +5,12 @@ import { createHash, createPublicKey, verify } from 'node:crypto'
  * @param publicKey line of a public key file: `ssh-ed25519 AAAA…`
  * @param namespace purpose that the signature was made for
  */
-export function isSignedBy(
+export async function isSignedBy(
   publicKey: string,
   namespace: string,
   content: Uint8Array,
   armoredSignature: string,
-): boolean {
+): Promise<boolean> {
   try {
     const base64 = /-----BEGIN SSH SIGNATURE-----([^-]*)-----END SSH SIGNATURE-----/.exec(
       armoredSignature,
@@ -32,15 +30,19 @@ export function isSignedBy(
       return false
     const keyReader = createReader(key)
     if (keyReader.string().toString() !== keyType) return false
-    const digest = createHash(hashName).update(content).digest()
+    const digest = new Bun.CryptoHasher(hashName === 'sha512' ? 'sha512' : 'sha256').update(content).digest()
     const signed = Buffer.concat([
       Buffer.from(magic),
       ...[signedNamespace, reserved, hash, digest].map(toString),
     ])
-    // RFC 8410 §4: the head of an Ed25519 key in DER.
-    const der = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), keyReader.string()])
-    const keyObject = createPublicKey({ key: der, format: 'der', type: 'spki' })
-    return verify(null, signed, keyObject, signature.string())
+    const verifying = await crypto.subtle.importKey(
+      'raw',
+      new Uint8Array(keyReader.string()),
+      'Ed25519',
+      false,
+      ['verify'],
+    )
+    return await crypto.subtle.verify('Ed25519', verifying, new Uint8Array(signature.string()), signed)
   } catch {
     // Cut short, or not a signature at all.
     return false

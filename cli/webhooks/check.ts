@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto'
 import { signWebhook, type SignedMessage } from '../../src/shared/webhook-signature.ts'
 import { isRecord, parseJson } from '../../src/shared/json.ts'
 import { formatDuration, formatRemaining } from '../terminal/text.ts'
@@ -139,14 +138,9 @@ function reformat(body: string): string | null {
 }
 
 /**
- * Whether one of the signatures is valid, compared in constant time.
+ * Whether one of the signatures is valid. The caller has the secret, so the time of a comparison tells nothing.
  *
  * @param signatures header value: one or more signatures, separated by spaces
  */
-function isSignedBy(secret: string, message: SignedMessage, signatures: string): boolean {
-  const expected = Buffer.from(signWebhook(secret, message))
-  return signatures
-    .split(' ')
-    .map((signature) => Buffer.from(signature))
-    .some((signature) => signature.length === expected.length && timingSafeEqual(signature, expected))
-}
+const isSignedBy = (secret: string, message: SignedMessage, signatures: string): boolean =>
+  signatures.split(' ').includes(signWebhook(secret, message))

@@ -1,5 +1,3 @@
-import http from 'node:http'
-import https from 'node:https'
 import type { Api } from '../client/api.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { LogEntry } from '../client/resources.ts'
@@ -105,11 +103,16 @@ function eventData(entry: LogEntry, request: ResponseData<'GET', '/v1/otp/:id'>,
  * Posts a webhook as the service would. Not with `fetch`, which honours proxy variables: the target is a program on
  * this machine.
  */
-export function forward(url: URL, { id, body, secret }: Webhook, nowMs: number): Promise<ForwardResult> {
+export async function forward(
+  url: URL,
+  { id, body, secret }: Webhook,
+  nowMs: number,
+): Promise<ForwardResult> {
+  const { request: open } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
   const startedAt = performance.now()
   const { promise, resolve } = Promise.withResolvers<ForwardResult>()
   const bytes = Buffer.from(body)
-  const request = (url.protocol === 'https:' ? https : http).request(url, {
+  const request = open(url, {
     method: 'POST',
     agent: false,
     headers: {

@@ -132,12 +132,12 @@ describe.skipIf(!hasKeygen)('a release', () => {
     const armor = (bytes: Uint8Array) =>
       `-----BEGIN SSH SIGNATURE-----\n${Buffer.from(bytes).toString('base64')}\n-----END SSH SIGNATURE-----\n`
     const sums = read('9.9.9/SHA256SUMS')
-    expect(isSignedBy(key, 'otpd-release', sums, armor(blob))).toBe(true)
+    expect(await isSignedBy(key, 'otpd-release', sums, armor(blob))).toBe(true)
     for (let index = 0; index < blob.length; index++) {
       const changed = Buffer.from(blob)
       changed[index] = (changed[index] ?? 0) ^ 1
-      expect(isSignedBy(key, 'otpd-release', sums, armor(changed))).toBe(false)
-      expect(isSignedBy(key, 'otpd-release', sums, armor(blob.subarray(0, index)))).toBe(false)
+      expect(await isSignedBy(key, 'otpd-release', sums, armor(changed))).toBe(false)
+      expect(await isSignedBy(key, 'otpd-release', sums, armor(blob.subarray(0, index)))).toBe(false)
     }
     expect(await refusal(download())).toBe('taken')
   })
