@@ -11,7 +11,7 @@ import type { Developer } from '../domain/model/developer.ts'
 import { messageFields } from '../domain/model/message-settings.ts'
 import { pick } from '../shared/fields.ts'
 import { createBatchedLookup } from './engine/batched-lookup.ts'
-import { onTable } from './engine/on-table.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Tables } from './engine/tables.ts'
@@ -36,6 +36,7 @@ export function createApplicationStore(
 ): ApplicationStore {
   const { applications, deletedApplications, developers } = database.tables
   const rows = onTable(executor, applications)
+  const find = prepareFind(database, executor, applications, 'id', 'developerId')
   const configurationChanged = () => database.sqlite?.configuration.increment()
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))
@@ -111,7 +112,7 @@ export function createApplicationStore(
 
   return {
     async find(developerId, id) {
-      const application = await rows.find(byOwnerAndId(developerId, id))
+      const application = await find({ id, developerId })
       return application && toApplication(application)
     },
 

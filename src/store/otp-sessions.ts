@@ -4,7 +4,7 @@ import type { OtpSession } from '../domain/model/session.ts'
 import type { OtpSessionStore } from '../domain/store/otp-sessions.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { onTable } from './engine/on-table.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -37,6 +37,8 @@ export function createOtpSessionStore(
       .where(eq(sessions.id, sql.placeholder('id'))),
   )
 
+  const findByToken = prepareFind(database, executor, sessions, 'tokenHash')
+
   return {
     async insert({ returnUrl, state, phone, locale, template, variables, ...row }) {
       const details: Details = { returnUrl, state, phone, locale, template, variables }
@@ -47,7 +49,7 @@ export function createOtpSessionStore(
     find: (id) => andThen(find({ id }), ([row]) => row && toSession(sealing, row)),
 
     async findByToken(tokenHash) {
-      const row = await rows.find(eq(sessions.tokenHash, tokenHash))
+      const row = await findByToken({ tokenHash })
       return row && toSession(sealing, row)
     },
 

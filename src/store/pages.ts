@@ -1,16 +1,16 @@
-import { eq } from 'drizzle-orm'
 import { defaultPage } from '../domain/model/application-page.ts'
 import type { PageStore } from '../domain/store/pages.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { onTable } from './engine/on-table.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
 
 /** Stores the ready pages of applications. */
 export function createPageStore(database: Database, executor: QueryExecutor): PageStore {
   const { applicationPages: pages } = database.tables
   const rows = onTable(executor, pages)
+  const find = prepareFind(database, executor, pages, 'appId')
   return {
     async find(appId) {
-      const row = await rows.find(eq(pages.appId, appId))
+      const row = await find({ appId })
       if (!row) return defaultPage
       const { enabled, name, logo, colour, returnOrigins } = row
       return { enabled: enabled === 1, name, logo, colour, returnOrigins: returnOrigins ?? [] }

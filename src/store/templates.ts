@@ -2,13 +2,13 @@ import { and, asc, eq } from 'drizzle-orm'
 import type { MessageTemplate } from '../domain/model/message-template.ts'
 import type { TemplateStore } from '../domain/store/templates.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { onTable } from './engine/on-table.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
 
 /** Stores the templates of applications. */
 export function createTemplateStore(database: Database, executor: QueryExecutor): TemplateStore {
   const { applicationTemplates: templates } = database.tables
   const rows = onTable(executor, templates)
-  const byName = (appId: string, name: string) => and(eq(templates.appId, appId), eq(templates.name, name))
+  const find = prepareFind(database, executor, templates, 'appId', 'name')
 
   const toTemplate = ({
     name,
@@ -30,7 +30,7 @@ export function createTemplateStore(database: Database, executor: QueryExecutor)
     list: async (appId) => (await rows.list(eq(templates.appId, appId), asc(templates.name))).map(toTemplate),
 
     async find(appId, name) {
-      const row = await rows.find(byName(appId, name))
+      const row = await find({ appId, name })
       return row && toTemplate(row)
     },
 
@@ -41,6 +41,6 @@ export function createTemplateStore(database: Database, executor: QueryExecutor)
       await rows.put({ appId, name, createdAt, ...values }, { target, set: values })
     },
 
-    delete: (appId, name) => rows.delete(byName(appId, name)),
+    delete: (appId, name) => rows.delete(and(eq(templates.appId, appId), eq(templates.name, name))),
   }
 }

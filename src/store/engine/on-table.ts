@@ -1,6 +1,15 @@
-import { count, type InferInsertModel, type InferSelectModel, type SQL } from 'drizzle-orm'
+import {
+  and,
+  count,
+  eq,
+  getTableColumns,
+  sql,
+  type InferInsertModel,
+  type InferSelectModel,
+  type SQL,
+} from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import type { QueryExecutor } from './database.ts'
+import type { Database, QueryExecutor } from './database.ts'
 
 type Conflict<T extends SQLiteTable> = {
   target: SQLiteColumn | SQLiteColumn[]
@@ -91,4 +100,26 @@ export function onTable<T extends SQLiteTable>(executor: QueryExecutor, table: T
       return (await remove(where).returning()) as Row[]
     },
   }
+}
+
+/**
+ * Prepares the look-up of the first row with values of some columns. For calls of end users: to write the statement again takes
+ * longer than the call.
+ */
+export function prepareFind<T extends SQLiteTable, Name extends keyof InferSelectModel<T> & string>(
+  database: Database,
+  executor: QueryExecutor,
+  table: T,
+  ...columns: readonly Name[]
+): (key: Pick<InferSelectModel<T>, Name>) => Promise<InferSelectModel<T> | undefined> {
+  const untyped: SQLiteTable = table
+  const all = getTableColumns(table)
+  const select = database.prepare(() =>
+    executor
+      .select()
+      .from(untyped)
+      .where(and(...columns.map((name) => eq(all[name] as SQLiteColumn, sql.placeholder(name)))))
+      .limit(1),
+  )
+  return async (key) => (await select(key))[0] as InferSelectModel<T> | undefined
 }
