@@ -189,8 +189,14 @@ function queryNumber(connection: SqliteConnection, query: string): number {
 /** Creates the name exclusively first, because a rename alone would replace an existing file. */
 function renameWithoutReplacing(draft: string, file: string, mac: string): void {
   closeSync(openSync(file, 'wx', 0o600))
-  writeMacFile(file, mac)
-  renameSync(draft, file)
+  try {
+    writeMacFile(file, mac)
+    renameSync(draft, file)
+  } catch (error) {
+    // The next backup could not have the name of an empty one.
+    rmSync(file)
+    throw error
+  }
   fsyncPath(dirname(file))
 }
 

@@ -124,6 +124,16 @@ describe('a backup', () => {
     expect(countIn(file, 'data')).toBe(rows)
   })
 
+  test('whose HMAC cannot be written leaves nothing behind', async () => {
+    mkdirSync(`${file}.hmac`)
+    await expect(backUpDatabase(database, file, masterKey)).rejects.toMatchObject({
+      reason: 'FILE_NOT_WRITABLE',
+    })
+    rmSync(`${file}.hmac`, { recursive: true })
+    await backUpDatabase(database, file, masterKey)
+    expect(readdirSync(folder).toSorted()).toEqual(['copy.db', 'copy.db.hmac', 'data'])
+  })
+
   test('of a damaged or missing database leaves nothing behind', async () => {
     truncateSync(database, statSync(database).size - 8192)
     await expect(backUpDatabase(database, file, masterKey)).rejects.toMatchObject({
