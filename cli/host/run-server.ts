@@ -130,6 +130,7 @@ function createStepLog(io: Io): OnStep {
  * invalid configuration is logged and changes nothing.
  */
 function reloadOnHangup(server: RunningServer, flags: Flags, log: Log) {
+  let reloading = Promise.resolve()
   process.on('SIGHUP', () => {
     const reload = async () => {
       const loaded = await loadServerConfig(flags)
@@ -140,7 +141,10 @@ function reloadOnHangup(server: RunningServer, flags: Flags, log: Log) {
       logWarnings(loaded, log)
       if (config) await server.reload(config, settings)
     }
-    reload().catch((error: unknown) => log.error('configuration reload failed', { error }))
+    // One after the other: a reload that waits for a provider to close must not apply the rest after a later one.
+    reloading = reloading
+      .then(reload)
+      .catch((error: unknown) => log.error('configuration reload failed', { error }))
   })
 }
 

@@ -75,6 +75,51 @@ describe('a server that was started with other settings than those of the shell'
     expect(statSync(record()).mode & 0o777).toBe(0o600)
   })
 
+  test('runs with the later of two reloads, although the earlier waits for a provider to close', async () => {
+    const bindTransceiver = 9
+    const isBound = Promise.withResolvers<void>()
+    // An SMSC that binds, and does not answer `unbind`, which the server waits for a second.
+    const smsc = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        data(socket, bytes) {
+          const [command, sequence] = [bytes.readUInt32BE(4), bytes.readUInt32BE(12)]
+          const response = Buffer.alloc(17)
+          for (const [index, value] of [17, command + 0x80000000, 0, sequence].entries())
+            response.writeUInt32BE(value, 4 * index)
+          if (command === bindTransceiver) socket.write(response)
+          if (command === bindTransceiver) isBound.resolve()
+        },
+      },
+    })
+    const reloaded = await startServer({})
+    const config = join(reloaded.home, '.config/otpd/server.toml')
+    mkdirSync(join(reloaded.home, '.config/otpd'), { recursive: true })
+    const password = join(reloaded.home, 'password')
+    writeFileSync(password, 'secret', { mode: 0o600 })
+    const reload = (text: string) => {
+      writeFileSync(config, text)
+      process.kill(reloaded.pid, 'SIGHUP')
+    }
+    const lines = ['[[providers]]', 'tls = "off"', `port = ${smsc.port}`]
+    const fields = { name: 'gateway', kind: 'smpp', host: '127.0.0.1', systemId: 'otpd', from: 'Acme' }
+    const pairs = Object.entries({ ...fields, passwordFile: password })
+    reload([...lines, ...pairs.map(([key, value]) => `${key} = "${value}"`)].join('\n'))
+    await isBound.promise
+    // Until the server has read the response.
+    await Bun.sleep(300)
+    await reloaded.waitForLog('delivery reloaded')
+    reload('[guard]\ntotalPerDay = 11\n')
+    await Bun.sleep(300)
+    reload('[guard]\ntotalPerDay = 22\n')
+    await Bun.sleep(2_000)
+    const shown = await reloaded.otpd(['config', 'show'], { env: { OTPD_DATA_DIR: reloaded.dataDir } })
+    expect(shown.stdout).toMatch(/^guard\.totalPerDay +22 /m)
+    await reloaded.stop()
+    smsc.stop(true)
+  }, 20_000)
+
   test('is not described any more after kill -9, nor after a stop', async () => {
     const killed = await startServer({ env: { OTPD_WEBHOOK_ALLOW: '10.9.9.9' } })
     const path = join(killed.dataDir, 'server.json')
