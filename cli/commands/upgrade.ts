@@ -91,7 +91,7 @@ async function upgrade(
     return exitCodes.done
   }
   const program = await downloadProgram(source, { version: latest, target: build.target, policy })
-  const { place, running } = await findServer(flags)
+  const { place, running, migratesAtStart } = await findServer(flags, output)
   const newPath = writeNewProgram(installation, program)
   try {
     if (versionOf(newPath) !== latest)
@@ -104,10 +104,15 @@ async function upgrade(
         },
       )
     const pending = place === null ? [] : checkData(newPath, place)
-    const backup = place !== null && flags.backup ? backUp(installation.path, place) : null
+    const backup = place?.dataDir && flags.backup ? backUp(installation.path, place) : null
     const kept = replaceProgram(installation, newPath, version)
     const { path } = installation
-    const isServing = restart(context, { path, kept, running })
+    const isServing = restart(context, {
+      path,
+      kept,
+      running,
+      mustMigrate: pending.length > 0 && !migratesAtStart,
+    })
     const data = {
       version: latest,
       replaced: version,
@@ -145,26 +150,51 @@ async function upgrade(
  */
 async function findServer(
   flags: UpgradeFlags,
-): Promise<{ place: ServerPlace | null; running: RunningServer | null }> {
+  output: Context['output'],
+): Promise<{
+  place: ServerPlace | null
+  running: RunningServer | null
+  migratesAtStart: boolean
+}> {
   const loaded = await loadServerConfig(flags, 'host command')
   const { config } = loaded
+  if (config === null)
+    output.warn(
+      'The settings in this shell are not complete (otpd config check): they and the data were not checked, and there is no backup.',
+    )
   const running = await findRunning(loaded, () => {})
+  const migratesAtStart = (running?.config ?? config)?.migrate !== false
   const dataDir = config?.dataDir ?? null
-  if (dataDir === null || !existsSync(join(dataDir, 'otpd.db'))) return { place: null, running }
+  const hasData = dataDir === null ? config?.database : existsSync(join(dataDir, 'otpd.db'))
+  if (!hasData) return { place: null, running, migratesAtStart }
   const configFile = running?.config.configFile ?? config?.configFile ?? null
   const configFlags = configFile === null ? [] : ['--config', configFile]
-  return { place: { flags: ['--data-dir', dataDir, ...configFlags], dataDir }, running }
+  const dataFlags = dataDir === null ? [] : ['--data-dir', dataDir]
+  return { place: { flags: [...dataFlags, ...configFlags], dataDir }, running, migratesAtStart }
 }
 
-/** @returns whether the server is ready again; null if none was restarted */
+/**
+ * Restarts the service, unless it would refuse to start on the older database.
+ *
+ * @returns whether the server is ready again; null if none was restarted
+ */
 function restart(
   { output }: Context,
-  { path, kept, running }: { path: string; kept: string; running: RunningServer | null },
+  {
+    path,
+    kept,
+    running,
+    mustMigrate,
+  }: { path: string; kept: string; running: RunningServer | null; mustMigrate: boolean },
 ): boolean | null {
   const goBack = `To go back: mv ${shellWord(kept)} ${shellWord(path)}, then restart; after a migration, restore the backup first (otpd docs upgrading)`
   const service = findService(path)
-  if (!service) {
-    if (running !== null)
+  if (!service || mustMigrate) {
+    if (mustMigrate)
+      output.note(
+        'OTPD_NO_MIGRATE is set: run otpd migrate up before the restart, on SQLite with the server stopped.',
+      )
+    else if (running !== null)
       output.note(`The server (process ${running.pid}) still runs the old program: restart it.`)
     output.note(goBack)
     return null

@@ -4,7 +4,11 @@ import { isRecord, parseJson } from '../../src/shared/json.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 
 /** Where the settings and data of the server are, as flags of its commands. */
-export type ServerPlace = { flags: readonly string[]; dataDir: string | null }
+export type ServerPlace = {
+  flags: readonly string[]
+  /** Null with PostgreSQL. */
+  dataDir: string | null
+}
 
 type Run = { exitCode: number; stdout: string; stderr: string }
 

@@ -172,8 +172,8 @@ describe('next to a server', () => {
   afterAll(async () => {
     for (const server of servers) await server.stop()
   })
-  async function start() {
-    const server = await startServer({ binary: bed.installed })
+  async function start(env: Record<string, string> = {}) {
+    const server = await startServer({ binary: bed.installed, env })
     servers.push(server)
     return server
   }
@@ -202,19 +202,51 @@ describe('next to a server', () => {
     expect(await isServing(server.url)).toBe(200)
   })
 
-  test('restarts the unit of systemd that runs it, and waits until it is ready', async () => {
-    const server = await start()
+  /** Puts a systemctl there that writes down its calls, and shows a unit that runs the program. */
+  function putSystemctl() {
     const calls = join(bed.directory, 'calls')
-    const systemctl = bed.put(
-      'tools/systemctl',
-      `#!/bin/sh
+    const script = `#!/bin/sh
 echo "$*" >>${calls}
 case "$*" in
   *show*) printf 'ActiveState=active\\nExecStart={ path=${bed.installed} ; argv[]=${bed.installed} serve }\\n' ;;
 esac
-`,
-      0o755,
-    )
+`
+    return { calls, systemctl: bed.put('tools/systemctl', script, 0o755) }
+  }
+
+  test('does not restart a server that would refuse to start on the older database', async () => {
+    const pending = { data: { applied: [], pending: ['0099_new'] } }
+    bed.publish('9.9.9', newProgram(`migrate) echo '${JSON.stringify(pending)}' ;;`))
+    const { calls, systemctl } = putSystemctl()
+    const env = { PATH: `${dirname(systemctl)}:${process.env['PATH']}` }
+    const server = await start({ OTPD_NO_MIGRATE: '1' })
+    const done = await upgrade(['--allow-unsigned', '--data-dir', server.dataDir], { env })
+    expect(done).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('run otpd migrate up before') })
+    expect(await installedVersion()).toBe('9.9.9')
+    expect(existsSync(calls) && readFileSync(calls, 'utf8')).not.toContain('restart')
+    expect(await isServing(server.url)).toBe(200)
+  })
+
+  test('changes nothing if the new version cannot use the database of nodes', async () => {
+    const error = { error: { code: 'START_REFUSED', message: 'The database is of another world.' } }
+    bed.publish('9.9.9', newProgram(`migrate) echo '${JSON.stringify(error)}' >&2; exit 9 ;;`))
+    const database = { OTPD_DATABASE_URL: 'postgres://otpd@127.0.0.1:1/otpd?sslmode=disable' }
+    const env = {
+      ...database,
+      OTPD_MASTER_KEY: '0123456789abcdef'.repeat(4),
+      OTPD_PUBLIC_URL: 'https://otp.example.com',
+    }
+    const refused = await upgrade(['--allow-unsigned'], { env })
+    expect(refused).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('of another world') })
+    expect(isUnchanged()).toBe(true)
+    // In a shell without the settings of the service.
+    const unchecked = await upgrade(['--allow-unsigned'], { env: database })
+    expect(unchecked).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('otpd config check') })
+  })
+
+  test('restarts the unit of systemd that runs it, and waits until it is ready', async () => {
+    const server = await start()
+    const { calls, systemctl } = putSystemctl()
     const env = { PATH: `${dirname(systemctl)}:${process.env['PATH']}` }
     const done = await upgrade(['--allow-unsigned', '--data-dir', server.dataDir], { env })
     expect(done).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('restarted, and ready') })
