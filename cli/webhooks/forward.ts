@@ -82,6 +82,8 @@ async function buildMessageWebhook(
 function eventData(entry: LogEntry, request: ResponseData<'GET', '/v1/otp/:id'>, projectId: string) {
   const isFinal = entry.status !== 'pending'
   return {
+    // Its detail is the session.
+    ...(entry.type === 'session.verified' && { sessionId: entry.detail }),
     requestId: request.id,
     appId: request.appId,
     projectId,

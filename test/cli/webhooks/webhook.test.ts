@@ -279,6 +279,17 @@ describe('webhook listen', () => {
     })
   })
 
+  test('names the session of the ready page', async () => {
+    serveEntries(entry({ type: 'session.verified', detail: 'ses_1' }), entry({ detail: 'other' }))
+    await cli.home.otpd(['webhook', 'listen', '--forward-to', receiver.url])
+    const bodies = receiver.received.map(({ body }) => JSON.parse(body))
+    const sessionIds = bodies.map(({ type, data }) => [type, data.sessionId])
+    expect(sessionIds.toSorted()).toEqual([
+      ['otp.verified', undefined],
+      ['session.verified', 'ses_1'],
+    ])
+  })
+
   test('forwards an alert of the guard, which has no request', async () => {
     const detail = 'NL +316123 nothing_verified 214 unverified, usually 6'
     serveEntries(entry({ type: 'guard.alert', requestId: null, phone: null, status: null, detail }))
