@@ -228,7 +228,9 @@ function requireHeaderValue(idempotencyKey = '-') {
 /**
  * Tells whether a call may be repeated. After a lost answer a check is not: a right code would then be told to be used.
  */
-function mayRetry({ status, code, retryAfterSeconds = 0 }: OtpdError, retry: Retry): boolean {
+function mayRetry({ status, code, reason, retryAfterSeconds = 0 }: OtpdError, retry: Retry): boolean {
+  // A try whose answer was lost goes on at the server.
+  if (reason === 'IDEMPOTENCY_IN_PROGRESS') return true
   if (status === 429) return retryAfterSeconds > 0 && retryAfterSeconds <= retryAfterSecondsMax
   if (status === 503) return retryAfterSeconds <= retryAfterSecondsMax
   if (retry === 'if_not_done') return false

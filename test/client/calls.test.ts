@@ -97,6 +97,14 @@ describe('a send', () => {
     expect(error.retryAfterSeconds).toBe(Number(answer.headers?.['retry-after']) || undefined)
   })
 
+  test('is repeated while the try whose answer was lost goes on at the server', async () => {
+    const error = { code: 'CONFLICT', message: 'Wait.', reason: 'IDEMPOTENCY_IN_PROGRESS' }
+    answers = [lost, { status: 409, headers: { 'retry-after': '1' }, body: { error } }, sent]
+    expect(await create().send({ phone })).toMatchObject({ requestId: 'otp_1' })
+    expect(new Set(keys()).size).toBe(1)
+    expect(calls).toHaveLength(3)
+  })
+
   test('that needs a challenge gets its data, and passes on its token under a key of its own', async () => {
     const challenge = { kind: 'turnstile', siteKey: '0x4AAA' } as const
     const error = { code: 'CHALLENGE_REQUIRED', message: 'Pass it.', metadata: challenge }
