@@ -40,6 +40,7 @@ export type MessagingNeeds = {
   publicUrl: () => string
   /** Called with a request that failed because none of its messages can arrive. Never rejects. */
   onUndeliverable(request: OtpRequest): Promise<void>
+  onSentAgain(request: OtpRequest): Promise<void>
   report?: Report | undefined
   onProviderTried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   /** Called when a provider's circuit opens because of a failure, not again until it has closed. */
@@ -144,6 +145,7 @@ export function createMessaging(needs: MessagingNeeds) {
     onUnstored: () => worker.wake(),
     onError,
     onUndeliverable: needs.onUndeliverable,
+    onSentAgain: needs.onSentAgain,
     onAccepted: (request, { provider, channel, at }) =>
       learning.recordSent(request, { provider, channel, country: request.country }, at),
   })

@@ -61,6 +61,7 @@ export function createGuard(needs: {
     judge: (rows, ...args) => orElse(passUncounted, () => current.judge(rows, ...args), rows),
     convert: (rows, ...args) => orElse(noGuardChanges, () => current.convert(rows, ...args), rows),
     revert: (rows, ...args) => orElse(noGuardChanges, () => current.revert(rows, ...args), rows),
+    countAgain: (rows, ...args) => orElse(noGuardChanges, () => current.countAgain(rows, ...args), rows),
     onFault,
     onAlert: (alert) => needs.onAlert?.(alert),
     /** Applies new settings from the next message on. Counts are kept. */

@@ -110,7 +110,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
   }
 
   /** Notes since when `guard.countries` names the country of a message. @returns its own base if it does */
-  function noteLaunch(country: Subject, { country: code }: GuardedMessage): number | undefined {
+  function noteLaunch(country: Subject, { country: code }: GuardedRequest): number | undefined {
     const isNamed = settings.countries.includes(code ?? noCountry)
     if (isNamed !== (country.windows.launchDay !== undefined))
       country.note({ launchDay: isNamed ? utcDay(country.now) : undefined })
@@ -192,6 +192,23 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     revert(rows: GuardRows, keys: GuardKeys | undefined, request: GuardedRequest, now: number): GuardChanges {
       const ledger = openLedger(rows, now)
       if (keys) takeBack(ledger, keys, request)
+      return ledger.close()
+    },
+
+    /** Counts a message that left a second time. It is not judged, and stays counted when its code is verified. */
+    countAgain(
+      rows: GuardRows,
+      keys: GuardKeys | undefined,
+      request: GuardedRequest,
+      now: number,
+    ): GuardChanges {
+      const ledger = openLedger(rows, now)
+      if (!keys?.subjects) return ledger.close()
+      const subjects = openSubjects(ledger, keys.subjects)
+      const { country, pool } = subjects
+      const isDrawn = isFromPool({ country: country.usage(), namedBase: noteLaunch(country, request) })
+      countMessages(subjects, now, 1)
+      if (isDrawn) country.drawFrom(pool())
       return ledger.close()
     },
   }

@@ -1,3 +1,4 @@
+import type { Guard } from '../guard/guard.ts'
 import { firstNames, type CountedMessage, type GuardKeys } from '../guard/row-keys.ts'
 import type { Sender } from '../model/guard.ts'
 import type { OtpRequest } from '../model/request.ts'
@@ -13,12 +14,19 @@ type CountNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'keys' | 'guard'>
  * Reverts the guard's counts of a request whose messages no provider took, so that an outage of the providers does not get
  * countries blocked. One that a provider took counts, even if it was not delivered: it costs money. Never rejects.
  */
-export function revertGuardCounts(needs: CountNeeds, request: OtpRequest): Promise<void> {
+export const revertGuardCounts = (needs: CountNeeds, request: OtpRequest): Promise<void> =>
+  changeRequestCounts(needs, request, needs.guard.revert)
+
+/** Counts a message once more that another provider took after it was not delivered: both cost money. Never rejects. */
+export const countSentAgain = (needs: CountNeeds, request: OtpRequest): Promise<void> =>
+  changeRequestCounts(needs, request, needs.guard.countAgain)
+
+function changeRequestCounts(needs: CountNeeds, request: OtpRequest, change: Guard['revert']): Promise<void> {
   const { keys, clock } = needs
   const application = { id: request.appId, developerId: request.developerId }
   const findSender = (rows: Rows) =>
     listedSenderOf(rows, application, readPhone(rows, keys, request).record, request, rows.now(clock))
-  return revert(needs, request, request.contexts, findSender, (rows) => ({
+  return changeMessageCounts(needs, request, request.contexts, change, findSender, (rows) => ({
     application,
     ...namePhoneRows(rows, keys, request),
   }))
@@ -26,22 +34,20 @@ export function revertGuardCounts(needs: CountNeeds, request: OtpRequest): Promi
 
 /** As `revertGuardCounts`, for a message with the code of another system. @param judged as it was judged */
 export const revertRelayedCount = (needs: CountNeeds, { message, sender }: JudgedMessage): Promise<void> =>
-  revert(needs, message, sender.contexts, () => sender)
+  changeMessageCounts(needs, message, sender.contexts, needs.guard.revert, () => sender)
 
-const revert = (
+const changeMessageCounts = (
   needs: CountNeeds,
   message: CountedMessage,
   contexts: readonly string[],
+  change: Guard['revert'],
   findSender: (rows: Rows) => Sender,
   nameSender?: Preload['first'],
 ): Promise<void> =>
   changeCounts(
     needs,
     () => needs.guard.keysToRevert(message, strangerOf(message, contexts)),
-    (rows, now) => {
-      const keys = needs.guard.keysToRevert(message, findSender(rows))
-      return needs.guard.revert(rows.guard, keys, message, now)
-    },
+    (rows, now) => change(rows.guard, needs.guard.keysToRevert(message, findSender(rows)), message, now),
     nameSender,
   )
 

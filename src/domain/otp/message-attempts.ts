@@ -45,6 +45,8 @@ export type MessageAttemptsNeeds = {
    * Called after commit with a request that failed before any provider had, or may have had, a message of it. Never rejects.
    */
   onUndeliverable(request: OtpRequest): Promise<void>
+  /** Called after commit with a request whose message a provider took, although another one had taken it before. Never rejects. */
+  onSentAgain(request: OtpRequest): Promise<void>
   /** Called after commit with a message that a provider accepted, and its request as it was before. */
   onAccepted?: ((request: OtpRequest, attempt: DeliveryTry) => void) | undefined
   /** Called when the database did not take an outcome: `settleUnstored` is due. */
@@ -57,6 +59,8 @@ export type MessageAttemptsNeeds = {
 type EndedAttempt = {
   claim: MessageClaim
   request: OtpRequest
+  /** Whether another provider has taken the message before. */
+  hasLeft: boolean
   dispatchResult: Dispatched | undefined
   pendingResult: PendingResult | undefined
 }
@@ -112,7 +116,8 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
           tried: listTried(request),
           traceparent: pendingResult?.traceparent,
         })
-    const ended = { claim, request, dispatchResult, pendingResult }
+    const hasLeft = message.excluded.some((candidate) => listTried(request).includes(candidate))
+    const ended = { claim, request, hasLeft, dispatchResult, pendingResult }
     try {
       return await settleAttempt(ended)
     } catch (error) {
@@ -124,7 +129,7 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
     }
   }
 
-  async function settleAttempt({ claim, request, dispatchResult, pendingResult }: EndedAttempt) {
+  async function settleAttempt({ claim, request, hasLeft, dispatchResult, pendingResult }: EndedAttempt) {
     const settled = await store.decide({
       preload: {
         first: () => ({ request: claim.requestId, messages: [claim.requestId] }),
@@ -144,6 +149,7 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
     })
     const { rejected, failedRequest, handedTo } = settled
     const lastTry = dispatchResult?.tries.at(-1)
+    if (handedTo && hasLeft) await needs.onSentAgain(request)
     if (handedTo) await needs.applyEarlyReceipt(claim, handedTo.provider, handedTo.messageId)
     if (handedTo && lastTry?.outcome === 'accepted') needs.onAccepted?.(request, lastTry)
     if (failedRequest && listTried(failedRequest).length === 0) await onUndeliverable(failedRequest)
