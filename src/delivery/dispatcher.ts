@@ -28,7 +28,7 @@ import type { Timers } from '../world/world.ts'
 
 /** Time for a provider to return its own outcome after the deadline, before it counts as hung. */
 const graceMs = 250
-/** Delay before a provider that had no place for the developer is tried again. */
+/** Delay before a provider that had no permit for the developer is tried again. */
 const busyRetryMs = 1_000
 
 /** Writes a line to the operator's log. The fields must never hold phone numbers, codes or message texts. */
@@ -104,12 +104,12 @@ export function createDispatcher(needs: DispatcherNeeds) {
         excludeCandidates(openState.failure, candidate, candidates, excluded)
         continue
       }
-      const leave = signal.aborted || now >= deadline ? undefined : handle.places.take(job.request)
-      if (!leave) {
+      const returnPermit = signal.aborted || now >= deadline ? undefined : handle.permits.take(job.request)
+      if (!returnPermit) {
         waitMs = Math.min(waitMs, busyRetryMs)
         continue
       }
-      const { outcome, cost } = await tryProvider(handle, candidate, job, signal).finally(leave)
+      const { outcome, cost } = await tryProvider(handle, candidate, job, signal).finally(returnPermit)
       const choice = choicesLeft.get(candidate.channel)
       choicesLeft.delete(candidate.channel)
       const tried = toTry(candidate, outcome, now, clock.now())

@@ -1,4 +1,4 @@
-import { createFairPlaces, type FairPlaces } from '../domain/model/fair-places.ts'
+import { createFairPermits, type FairPermits } from '../domain/model/fair-permits.ts'
 import type { ProviderSettings } from '../domain/model/delivery.ts'
 import { createPriceFinder, type FindPrice } from '../domain/model/price.ts'
 import { createCircuitBreaker, type CircuitBreaker } from './circuit-breaker.ts'
@@ -18,8 +18,8 @@ export type ProviderHandle = {
   readonly breaker: CircuitBreaker
   /** Number of `send` calls under way. */
   inFlight: number
-  /** Places for these calls, which developers share. */
-  readonly places: FairPlaces
+  /** Permits for these calls, which developers share. */
+  readonly permits: FairPermits
   readonly refusals: RecentRefusals
   /** Whether it hears how the requests of its messages ended. */
   readonly feedback: boolean
@@ -60,9 +60,9 @@ export function createProviderPool(needs: {
       (state) => needs.onConnection(name, state),
     )
     const breaker = createCircuitBreaker()
-    const places = createFairPlaces(inFlightPerProviderMax, 1)
+    const permits = createFairPermits(inFlightPerProviderMax, 1)
     const refusals = createRecentRefusals()
-    const base = { name, kind: providerKind, provider, breaker, places, refusals, feedback }
+    const base = { name, kind: providerKind, provider, breaker, permits, refusals, feedback }
     return { ...base, inFlight: 0, settings, findPrice: unknownPrice }
   }
 

@@ -1,5 +1,5 @@
 import type { MessageAttempts } from '../domain/otp/message-attempts.ts'
-import { createFairPlaces } from '../domain/model/fair-places.ts'
+import { createFairPermits } from '../domain/model/fair-permits.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import { createDueTimer } from '../domain/model/due-timer.ts'
 import { systemWorld } from '../world/system.ts'
@@ -26,7 +26,7 @@ export function createDeliveryWorker(needs: {
   timers?: Timers
 }) {
   const { attempts, ownsAllLeases, onError, pollMs = 1_000, timers = systemWorld.timers } = needs
-  const places = createFairPlaces(inFlightMax, 1)
+  const permits = createFairPermits(inFlightMax, 1)
   const inFlight = new Set<Promise<unknown>>()
   let isStarted = false
   const { wake, running } = createCoalescingRunner(sendRound, () => timer.rearm())
@@ -44,15 +44,15 @@ export function createDeliveryWorker(needs: {
   async function sendRound(): Promise<boolean> {
     if (!isStarted) return false
     await attempts.settleUnstored()
-    if (places.free() === 0) return false
+    if (permits.free() === 0) return false
     try {
       if ((await untilDueMs()) > 0) return false
-      const claimed = await attempts.claimDue(places)
+      const claimed = await attempts.claimDue(permits)
       for (const claim of claimed) {
-        const leave = places.take(claim)
+        const returnPermit = permits.take(claim)
         const done = attempts.attempt(claim).finally(() => {
           inFlight.delete(done)
-          leave?.()
+          returnPermit?.()
         })
         inFlight.add(done)
       }

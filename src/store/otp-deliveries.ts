@@ -155,13 +155,13 @@ export function createOtpDeliveryStore(
 
     list: (requestId) => andThen(list({ requestId }), (rows) => rows.map(toMessage)),
 
-    async claim({ owner, now, leaseUntil, places }) {
+    async claim({ owner, now, leaseUntil, permits }) {
       const due = await listDue({ now })
       const claimed: ClaimedMessage[] = []
       for (const { developerId, leaseOwner, ...key } of due) {
         const use = { developerId: developerId ?? '' }
-        const leave = places.take(use)
-        if (!leave) continue
+        const returnPermit = permits.take(use)
+        if (!returnPermit) continue
         const [row] = await executor
           .update(messages)
           .set({ leaseOwner: owner, leaseUntil, attempts: sql`${messages.attempts} + 1` })
@@ -178,7 +178,7 @@ export function createOtpDeliveryStore(
         // An attempt that ends releases its lease.
         const interrupted = leaseOwner !== null && { isInterrupted: true }
         if (row) claimed.push({ ...key, ...use, owner, attempt: row.attempt, ...interrupted })
-        else leave()
+        else returnPermit()
       }
       return claimed
     },

@@ -1,5 +1,5 @@
 import { sql, type SQL } from 'drizzle-orm'
-import type { PlaceUse } from '../domain/model/fair-places.ts'
+import type { PermitHolder } from '../domain/model/fair-permits.ts'
 import { sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
 import { leasedDeliveries } from './webhook-delivery-rows.ts'
 
@@ -7,7 +7,7 @@ import { leasedDeliveries } from './webhook-delivery-rows.ts'
  * Selects and locks endpoints with a due delivery, in the order of `WebhookOutboxStore.claim`. The due time is stored with
  * the endpoint, so endpoints without due deliveries cost nothing.
  *
- * @param excluded developers with the environment whose deliveries get no place, as `useKey` writes them
+ * @param excluded developers with the environment whose deliveries get no permit, as `useKey` writes them
  */
 export const dueEndpoints = (
   { now, limit, excluded }: { now: SQL; limit: SQL; excluded: SQL[] },
@@ -26,8 +26,8 @@ export const dueEndpoints = (
   order by is_test, is_failing, turn, ranked.due_at limit ${limit} ${locking}
 )`
 
-/** Writes which deliveries get no place: see `dueEndpoints`. */
-export const useKey = ({ developerId, isTest }: PlaceUse) => `${developerId} ${isTest ? 'test' : 'live'}`
+/** Writes which deliveries get no permit: see `dueEndpoints`. */
+export const useKey = ({ developerId, isTest }: PermitHolder) => `${developerId} ${isTest ? 'test' : 'live'}`
 
 /** Selects the oldest due delivery of each endpoint that has less than the maximum of leased ones. */
 export const dueDeliveries = ({ endpointIds, now }: { endpointIds: SQL[]; now: SQL }): SQL => sql`(

@@ -8,7 +8,7 @@ import type {
 import { type FilterPlaceholders, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { createDeliveryInsertion, type OutboxNeeds } from './webhook-insertion.ts'
-import type { PlaceUse } from '../domain/model/fair-places.ts'
+import type { PermitHolder } from '../domain/model/fair-permits.ts'
 import { dueDeliveries, dueEndpoints, useKey } from './webhook-due.ts'
 import { changeDeliveryLists } from './list-changes.ts'
 import {
@@ -22,7 +22,7 @@ import {
 
 /**
  * Creates the outbox. Every change to an endpoint's pending deliveries first locks the endpoint's row, so that its due
- * time is computed from the current deliveries. Without the lock, a race on PostgreSQL could leave a due delivery that
+ * time is computed from the current deliveries. Without the lock, a race on PostgreSQL could release a due delivery that
  * no worker looks for.
  */
 export function createWebhookOutboxStore(
@@ -46,7 +46,7 @@ export function createWebhookOutboxStore(
         .from(sql`${dueEndpoints(due, database.skipLocked('endpoint'))} as due`),
   )
   type Endpoints = { endpointIds: readonly string[] }
-  type Lease = Omit<DeliveryClaimRequest, 'places'>
+  type Lease = Omit<DeliveryClaimRequest, 'permits'>
   const clearExpiredLeases = prepareFiltered(
     database,
     ({ endpointIds, now }: FilterPlaceholders<Endpoints & { now: number }>) =>
@@ -140,16 +140,16 @@ export function createWebhookOutboxStore(
   return {
     ...createDeliveryInsertion(database, executor, needs),
 
-    async claim({ places, ...lease }) {
+    async claim({ permits, ...lease }) {
       const claimed: ClaimedDelivery[] = []
       const { now } = lease
-      // Each round leases one delivery of an endpoint. The last finds no more that may have a place.
-      while (places.free() > 0) {
-        const excluded = ['', ...places.excluded().map(useKey)]
-        const turns = new Map<string, PlaceUse & { leave(): void }>()
-        for (const { id, ...use } of await findDue({ now, limit: places.free(), excluded })) {
-          const leave = places.take(use)
-          if (leave) turns.set(id, { ...use, leave })
+      // Each round leases one delivery of an endpoint. The last finds no more that may have a permit.
+      while (permits.free() > 0) {
+        const excluded = ['', ...permits.excluded().map(useKey)]
+        const turns = new Map<string, PermitHolder & { returnPermit(): void }>()
+        for (const { id, ...use } of await findDue({ now, limit: permits.free(), excluded })) {
+          const returnPermit = permits.take(use)
+          if (returnPermit) turns.set(id, { ...use, returnPermit })
         }
         const endpointIds = [...turns.keys()]
         if (endpointIds.length === 0) break
@@ -163,7 +163,7 @@ export function createWebhookOutboxStore(
         }
         await recomputeDue({ endpointIds })
         // They looked due, and had nothing to lease.
-        for (const { leave } of turns.values()) leave()
+        for (const { returnPermit } of turns.values()) returnPermit()
       }
       return claimed
     },

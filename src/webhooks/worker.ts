@@ -1,5 +1,5 @@
 import type { Clock } from '../domain/model/clock.ts'
-import { createFairPlaces, type PlaceUse } from '../domain/model/fair-places.ts'
+import { createFairPermits, type PermitHolder } from '../domain/model/fair-permits.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import { createDueTimer } from '../domain/model/due-timer.ts'
 import type { Store } from '../domain/store/store.ts'
@@ -33,8 +33,8 @@ const leaseMs = 2 * exchangeMsMax
 /** Time that a lease must have left when its delivery is sent: longer than an exchange can take. */
 const leaseLeftMinMs = exchangeMsMax + 1_000
 
-/** A leased delivery that has a place. */
-type PlacedDelivery = LeasedDelivery & { leave(): void }
+/** A leased delivery that has a permit. */
+type AdmittedDelivery = LeasedDelivery & { returnPermit(): void }
 
 export type WebhookWorker = ReturnType<typeof createWebhookWorker>
 
@@ -65,9 +65,9 @@ export function createWebhookWorker(needs: {
   const { timers } = world
   const owner = world.uuid()
   const abort = new AbortController()
-  const places = createFairPlaces(inFlightMax, 1 / 3)
-  /** Deliveries with a place, which the next microtask sends. */
-  const queue: PlacedDelivery[] = []
+  const permits = createFairPermits(inFlightMax, 1 / 3)
+  /** Deliveries with a permit, which the next microtask sends. */
+  const queue: AdmittedDelivery[] = []
   const inFlight = new Set<Promise<void>>()
   const results = createResultRecorder({ store, owner, onError })
   let isStarted = false
@@ -92,7 +92,7 @@ export function createWebhookWorker(needs: {
     const recordings = results.record()
     const claimed = await claimDue(isRecording)
     const isRecorded = await recordings
-    place(claimed)
+    admit(claimed)
     sendQueued()
     // With concurrent transactions, a recording may free capacity only after the claim; then another round is due.
     return claimed.length > 0 || isRecorded
@@ -100,7 +100,7 @@ export function createWebhookWorker(needs: {
 
   /** @param isWriting whether a transaction is made anyway; otherwise a read tells whether one is needed */
   async function claimDue(isWriting: boolean): Promise<LeasedDelivery[]> {
-    if (!isStarted || places.free() === 0) {
+    if (!isStarted || permits.free() === 0) {
       hasBacklog = true
       return []
     }
@@ -112,8 +112,8 @@ export function createWebhookWorker(needs: {
       const { claimed, isFull } = await store.write(async (tx) => {
         const now = await tx.leases.now()
         const leaseUntil = now + leaseMs
-        const planned = places.fork()
-        const claims = await tx.webhookOutbox.claim({ owner, now, leaseUntil, places: planned })
+        const planned = permits.fork()
+        const claims = await tx.webhookOutbox.claim({ owner, now, leaseUntil, permits: planned })
         const isFull = planned.free() === 0
         return { claimed: claims.map((claim) => ({ ...claim, leaseUntil })), isFull }
       })
@@ -127,14 +127,14 @@ export function createWebhookWorker(needs: {
   }
 
   /**
-   * Queues the deliveries that find a place. The others, leased while the places were given away, are released and claimed
+   * Queues the deliveries that find a permit. The others, leased while the permits were given away, are released and claimed
    * again in turn.
    */
-  function place(leased: readonly LeasedDelivery[]) {
+  function admit(leased: readonly LeasedDelivery[]) {
     let isReleased = false
     for (const claim of leased) {
-      const leave = places.take(claim)
-      if (leave) queue.push({ ...claim, leave })
+      const returnPermit = permits.take(claim)
+      if (returnPermit) queue.push({ ...claim, returnPermit })
       else {
         results.add({ claim, retryAfterMs: null })
         isReleased = true
@@ -156,7 +156,7 @@ export function createWebhookWorker(needs: {
     for (const claim of next) {
       const done = deliver(claim, loaded).finally(() => {
         inFlight.delete(done)
-        claim.leave()
+        claim.returnPermit()
         wake()
       })
       inFlight.add(done)
@@ -164,7 +164,7 @@ export function createWebhookWorker(needs: {
   }
 
   async function deliver(
-    claim: PlacedDelivery,
+    claim: AdmittedDelivery,
     loaded: Promise<Map<string, StoredWebhookMessage> | undefined>,
   ) {
     try {
@@ -226,16 +226,16 @@ export function createWebhookWorker(needs: {
     hasPending: () => isStarted && hasPending,
     /** Wakes if a delivery is due that another node has not leased. Cheaper than `wake`, which writes. */
     async wakeIfDue(): Promise<void> {
-      if (isStarted && places.free() > 0 && (await untilDueMs()) <= 0) wake()
+      if (isStarted && permits.free() > 0 && (await untilDueMs()) <= 0) wake()
     },
 
     /** See `DeliveryQueue`. Offers only what could be sent at once; a batch of writes may still exceed it. */
-    offerLease: (now: number, use: PlaceUse): DeliveryLease | undefined =>
-      isStarted && !hasBacklog && places.canTake(use) ? { owner, leaseUntil: now + leaseMs } : undefined,
+    offerLease: (now: number, use: PermitHolder): DeliveryLease | undefined =>
+      isStarted && !hasBacklog && permits.canTake(use) ? { owner, leaseUntil: now + leaseMs } : undefined,
 
     /** See `DeliveryQueue`. */
     push(deliveries: LeasedDelivery[]): void {
-      place(deliveries)
+      admit(deliveries)
       // The writes of a batch resume one after the other: their deliveries are loaded together.
       if (isSendScheduled) return
       isSendScheduled = true

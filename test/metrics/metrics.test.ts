@@ -16,7 +16,7 @@ import { describeEachDatabase } from '../helpers/databases.ts'
 import { parseExposition, type Sample } from '../helpers/prometheus-exposition.ts'
 import { createOtpClient } from '../helpers/otp-client.ts'
 import { createTestService, type TestService } from '../helpers/service.ts'
-import { createWebhookFixture, unsharedPlaces } from '../domain/webhooks/fixture.ts'
+import { createWebhookFixture, unsharedPermits } from '../domain/webhooks/fixture.ts'
 
 let backlog: Backlog | Error = { pending: 0, oldestAt: null }
 const fresh = (backups?: Backups) =>
@@ -299,7 +299,7 @@ describeEachDatabase('the backlog', (database) => {
     expect(await webhookOutbox.backlog(3)).toMatchObject({ pending: 3 })
     const now = fixture.clock.now()
     await fixture.store.write((tx) =>
-      tx.webhookOutbox.claim({ owner: 'o', now, leaseUntil: now + 1000, places: unsharedPlaces(2) }),
+      tx.webhookOutbox.claim({ owner: 'o', now, leaseUntil: now + 1000, permits: unsharedPermits(2) }),
     )
     expect(await webhookOutbox.backlog(10)).toMatchObject({ pending: 3 })
     await fixture.endpoints.delete(fixture.developer, endpoint)

@@ -200,9 +200,9 @@ export const sabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'domain/model/fair-places.ts',
-    ['domain/model/fair-places'],
-    [['one developer takes all places', '< free * (isTest ? share / 2 : share)', '< free']],
+    'domain/model/fair-permits.ts',
+    ['domain/model/fair-permits'],
+    [['one developer takes all permits', '< free * (isTest ? share / 2 : share)', '< free']],
   ),
   // Webhooks.
   ...inFile(

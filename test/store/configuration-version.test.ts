@@ -10,7 +10,7 @@ import { describeEachDatabase, openTestSqlite } from '../helpers/databases.ts'
 import { testKeys } from '../helpers/keys.ts'
 import { unlimitedPlans } from '../helpers/plans.ts'
 import { createTestService, type TestDeveloper, type TestService } from '../helpers/service.ts'
-import { unsharedPlaces } from '../domain/webhooks/fixture.ts'
+import { unsharedPermits } from '../domain/webhooks/fixture.ts'
 
 const unauthenticated = { code: 'UNAUTHENTICATED' }
 
@@ -213,7 +213,7 @@ describeEachDatabase('the configurationVersion of the configuration', (database,
       tx.webhookOutbox.lockEndpoints([subscriber.id], now)
       await tx.webhookOutbox.insert([{ ...delivery, developerId: owner.developer.id, appId, now }])
     })
-    const lease = { owner: 'worker', now, leaseUntil: now + 1000, places: unsharedPlaces() }
+    const lease = { owner: 'worker', now, leaseUntil: now + 1000, permits: unsharedPermits() }
     const [claim] = await service.store.write((tx) => tx.webhookOutbox.claim(lease))
     if (!claim) throw new Error('nothing to deliver')
     const attempt = { at: now, statusCode: 200, error: null, request: null, durationMs: 1, body: null }

@@ -6,7 +6,7 @@ import {
   type MessageClaim,
   type MessageKey,
 } from '../../src/domain/model/message.ts'
-import { createFairPlaces, type FairPlaces } from '../../src/domain/model/fair-places.ts'
+import { createFairPermits, type FairPermits } from '../../src/domain/model/fair-permits.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
 import {
@@ -19,7 +19,7 @@ import {
   type OtpOperations,
 } from '../helpers/otp-operations.ts'
 import { unlimitedPlans } from '../helpers/plans.ts'
-import { unsharedPlaces } from '../domain/webhooks/fixture.ts'
+import { unsharedPermits } from '../domain/webhooks/fixture.ts'
 import { createTestService, type TestService } from '../helpers/service.ts'
 
 describeEachDatabase('the outbox of messages', (database) => {
@@ -47,7 +47,7 @@ describeEachDatabase('the outbox of messages', (database) => {
   const findRequest = ({ requestId }: MessageKey) => store.read.otpRequests.find(requestId)
   const claim = (owner: string, key: MessageKey) =>
     worker(owner)
-      .claimDue(unsharedPlaces())
+      .claimDue(unsharedPermits())
       .then((claimed) => claimed.find(({ requestId }) => requestId === key.requestId))
 
   test('says when a message may next be leased: once it is due, and its lease has ended', async () => {
@@ -75,7 +75,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     expect(await find(waiting)).toMatchObject({ status: 'pending', leaseOwner: null })
     service.clock.advance(2_000)
     const claims = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => worker(`other-${i}`).claimDue(unsharedPlaces())),
+      Array.from({ length: 20 }, (_, i) => worker(`other-${i}`).claimDue(unsharedPermits())),
     )
     // Its first attempt ended.
     expect(claims.flat()).toMatchObject([{ requestId: waiting.requestId, attempt: 2 }])
@@ -83,7 +83,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     expect((await find(leased))?.attempts).toBe(1)
   })
 
-  test('gives developers turns, whose places are limited', async () => {
+  test('gives developers turns, whose permits are limited', async () => {
     const other = await service.createDeveloper()
     const otherApplication = await service.services.appAuth.authenticate(
       await service.createApplication(other),
@@ -95,11 +95,11 @@ describeEachDatabase('the outbox of messages', (database) => {
       await otp.attempt(claim, deferred)
     }
     service.clock.advance(2_000)
-    const claimIds = async (places: FairPlaces) =>
-      (await worker('other').claimDue(places)).map((claimed) => claimed.requestId)
-    expect(await claimIds(unsharedPlaces(2))).toEqual([busy[0]?.requestId ?? '', requestId])
-    expect(await claimIds(createFairPlaces(4, 1))).toEqual(busy.slice(1, 3).map((one) => one.requestId))
-    expect(await claimIds(unsharedPlaces())).toHaveLength(1)
+    const claimIds = async (permits: FairPermits) =>
+      (await worker('other').claimDue(permits)).map((claimed) => claimed.requestId)
+    expect(await claimIds(unsharedPermits(2))).toEqual([busy[0]?.requestId ?? '', requestId])
+    expect(await claimIds(createFairPermits(4, 1))).toEqual(busy.slice(1, 3).map((one) => one.requestId))
+    expect(await claimIds(unsharedPermits())).toHaveLength(1)
   })
 
   test('hands over nothing of a worker that was paused until another had the lease, or nearly so', async () => {

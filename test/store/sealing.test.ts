@@ -15,7 +15,7 @@ import {
   type TestDeveloper,
   type TestService,
 } from '../helpers/service.ts'
-import { unsharedPlaces } from '../domain/webhooks/fixture.ts'
+import { unsharedPermits } from '../domain/webhooks/fixture.ts'
 
 const phone = '+14155550301'
 const clientIp = '203.0.113.78'
@@ -69,7 +69,7 @@ describeEachDatabase('sealed columns', (database) => {
         owner: 'a',
         now: service.clock.now(),
         leaseUntil: service.clock.now() + 1,
-        places: unsharedPlaces(1),
+        permits: unsharedPermits(1),
       })
       if (!claimed) throw new Error('nothing to deliver')
       const attempt = {

@@ -4,7 +4,7 @@ import { openPostgres } from '../../src/store/postgres/database.ts'
 import { createStore } from '../../src/store/store.ts'
 import { createWebhookWorker } from '../../src/webhooks/worker.ts'
 import { openTestPostgres } from '../helpers/databases.ts'
-import { createWebhookFixture, type WebhookFixture, unsharedPlaces } from '../domain/webhooks/fixture.ts'
+import { createWebhookFixture, type WebhookFixture, unsharedPermits } from '../domain/webhooks/fixture.ts'
 import { waitUntil } from './worker-fixture.ts'
 import { testKeys } from '../helpers/keys.ts'
 
@@ -111,7 +111,7 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
     const endpoint = await fixture.createEndpoint(appId, target)
     const eventId = await fixture.record(appId)
     const now = fixture.clock.now()
-    const claim = { owner: 'dead', now, leaseUntil: now + 30_000, places: unsharedPlaces() }
+    const claim = { owner: 'dead', now, leaseUntil: now + 30_000, permits: unsharedPermits() }
     await fixture.store.write((tx) => tx.webhookOutbox.claim(claim))
     const sent: string[] = []
     const worker = await startNode(async ({ id }) => {

@@ -6,7 +6,7 @@ import {
   type WebhookWorkerFixture,
   type WorkerOptions,
 } from './worker-fixture.ts'
-import { unsharedPlaces } from '../domain/webhooks/fixture.ts'
+import { unsharedPermits } from '../domain/webhooks/fixture.ts'
 
 let fixture: WebhookWorkerFixture
 beforeEach(async () => {
@@ -185,7 +185,7 @@ describe('the worker', () => {
     const endpoint = await fixture.createEndpoint(app.id, receiver.url)
     await fixture.record(app.id)
     const now = fixture.clock.now()
-    const claim = { owner: 'dead', now, leaseUntil: now + 30_000, places: unsharedPlaces() }
+    const claim = { owner: 'dead', now, leaseUntil: now + 30_000, permits: unsharedPermits() }
     await fixture.store.write((tx) => tx.webhookOutbox.claim(claim))
 
     const nonOwningWorker = makeWorker({ ownsAllLeases: false })

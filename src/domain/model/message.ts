@@ -1,4 +1,4 @@
-import type { PlaceUse } from './fair-places.ts'
+import type { PermitHolder } from './fair-permits.ts'
 import type { Candidate, FailureClass } from './delivery.ts'
 import type { MessageCost } from './price.ts'
 import type { MessageSettings } from './message-settings.ts'
@@ -48,8 +48,8 @@ export type MessageClaim = MessageKey & {
   isInterrupted?: boolean
 }
 
-/** A claimed message, with the developer who has a place for it. */
-export type ClaimedMessage = MessageClaim & PlaceUse
+/** A claimed message, with the developer who has a permit for it. */
+export type ClaimedMessage = MessageClaim & PermitHolder
 
 export type Message = MessageKey &
   MessageCost & {

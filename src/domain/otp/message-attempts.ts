@@ -23,7 +23,7 @@ import { noCost } from '../model/price.ts'
 import { isLeasedBy, settle } from './settle.ts'
 import { unreadablePhone } from '../model/pseudonyms.ts'
 import { parseHistory } from '../model/request-history.ts'
-import type { FairPlaces } from '../model/fair-places.ts'
+import type { FairPermits } from '../model/fair-permits.ts'
 import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import { resultChanges } from '../limits/idempotency.ts'
@@ -240,12 +240,12 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
     /** Reports commits: see `Store.changes`. */
     changes: store.changes,
 
-    /** Leases due messages for which there is a place. */
-    claimDue: (places: FairPlaces): Promise<ClaimedMessage[]> =>
+    /** Leases due messages for which there is a permit. */
+    claimDue: (permits: FairPermits): Promise<ClaimedMessage[]> =>
       store.write(async (tx) => {
         const now = await tx.leases.now()
         const leaseUntil = now + messageLeaseMs
-        return tx.otpDeliveries.claim({ owner, now, leaseUntil, places: places.fork() })
+        return tx.otpDeliveries.claim({ owner, now, leaseUntil, permits: permits.fork() })
       }),
 
     /**

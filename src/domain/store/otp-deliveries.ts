@@ -1,4 +1,4 @@
-import type { FairPlaces } from '../model/fair-places.ts'
+import type { FairPermits } from '../model/fair-permits.ts'
 import type { MessageKey, Message, LoadedMessage, ClaimedMessage } from '../model/message.ts'
 import type { Receipt } from '../model/delivery.ts'
 import type { OutcomeReportQueue } from './outcome-report-queue.ts'
@@ -17,14 +17,14 @@ export type OtpDeliveryStore = {
   list(requestId: string): Awaitable<Message[]>
 
   /**
-   * Leases due messages exclusively until `leaseUntil`, while `places` has one for their developer. Developers take turns,
+   * Leases due messages exclusively until `leaseUntil`, while `permits` has one for their developer. Developers take turns,
    * each with the message that has waited longest.
    */
   claim(request: {
     owner: string
     now: number
     leaseUntil: number
-    places: FairPlaces
+    permits: FairPermits
   }): Promise<ClaimedMessage[]>
 
   /**

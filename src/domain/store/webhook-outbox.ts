@@ -1,4 +1,4 @@
-import type { FairPlaces, PlaceUse } from '../model/fair-places.ts'
+import type { FairPermits, PermitHolder } from '../model/fair-permits.ts'
 import type { WebhookAttempt } from '../model/webhook-delivery.ts'
 import type { EndpointHeaders } from '../model/webhook-endpoint.ts'
 
@@ -14,16 +14,16 @@ export type DeliveryClaim = {
   failures: number
 }
 
-/** A claim, with what its worker gives a place to. */
-export type ClaimedDelivery = DeliveryClaim & PlaceUse
+/** A claim, with what its worker gives a permit to. */
+export type ClaimedDelivery = DeliveryClaim & PermitHolder
 
 export type DeliveryClaimRequest = {
   /** Unique id of the worker, never reused. */
   owner: string
   now: number
   leaseUntil: number
-  /** The worker's free places. The claim takes one for each delivery that it leases. */
-  places: FairPlaces
+  /** The worker's free permits. The claim takes one for each delivery that it leases. */
+  permits: FairPermits
 }
 
 /** The worker and the time that a lease of a new delivery names, on SQLite. `leaseUntil` is later than `now` of the insertion. */
@@ -53,7 +53,7 @@ export type LeasedDelivery = ClaimedDelivery & { leaseUntil: number; payload?: N
  */
 export type DeliveryQueue = {
   /** Returns a lease if such a delivery could be sent at once; undefined leaves it to the next claim. */
-  offerLease(now: number, use: PlaceUse): DeliveryLease | undefined
+  offerLease(now: number, use: PermitHolder): DeliveryLease | undefined
   /** Takes deliveries with such a lease, after the commit. */
   push(deliveries: LeasedDelivery[]): void
 }
@@ -98,7 +98,7 @@ export type WebhookOutboxStore = {
   insert(deliveries: readonly NewDelivery[]): Promise<void>
 
   /**
-   * Leases due deliveries until `leaseUntil`, while `places` has one for their developer; at most two per endpoint are
+   * Leases due deliveries until `leaseUntil`, while `permits` has one for their developer; at most two per endpoint are
    * leased at once, across all processes. Live applications come before test ones, healthy endpoints before failing ones;
    * then the developers take turns, each with the endpoint that has waited longest. Disabled endpoints are skipped.
    * The cost depends on the number of due deliveries, not on pending or completed ones.

@@ -10,7 +10,7 @@ import type {
   WebhookMessage,
 } from '../../../src/domain/model/webhook-delivery.ts'
 import { describeEachDatabase, raceRounds } from '../../helpers/databases.ts'
-import { createWebhookFixture, type WebhookFixture, unsharedPlaces } from './fixture.ts'
+import { createWebhookFixture, type WebhookFixture, unsharedPermits } from './fixture.ts'
 
 const url = 'http://127.0.0.1:9/'
 const hour = 3_600_000
@@ -51,7 +51,7 @@ describeEachDatabase('deliveries', (database, kind) => {
   }
   const claim = () => {
     const now = fixture.clock.now()
-    const claimRequest = { owner: 'a', now, leaseUntil: now + 30_000, places: unsharedPlaces() }
+    const claimRequest = { owner: 'a', now, leaseUntil: now + 30_000, permits: unsharedPermits() }
     return fixture.store.write((tx) => tx.webhookOutbox.claim(claimRequest))
   }
   /** Attempts all due deliveries. */

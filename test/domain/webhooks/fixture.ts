@@ -8,7 +8,7 @@ import { eventChange } from '../../../src/domain/log/event-change.ts'
 import type { LogType } from '../../../src/shared/event-kinds.ts'
 import type { Environment } from '../../../src/domain/model/application.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
-import { createFairPlaces } from '../../../src/domain/model/fair-places.ts'
+import { createFairPermits } from '../../../src/domain/model/fair-permits.ts'
 import type { Random } from '../../../src/domain/model/random.ts'
 import { createProjectService } from '../../../src/domain/apps/projects.ts'
 import { createWebhookEndpointService } from '../../../src/domain/webhooks/endpoints.ts'
@@ -20,8 +20,8 @@ import { createPendingRequest } from '../../helpers/otp-request.ts'
 import { testKeys } from '../../helpers/keys.ts'
 import { unlimitedPlan } from '../../helpers/plans.ts'
 
-/** Places that one developer may take all. */
-export const unsharedPlaces = (max = 50) => createFairPlaces(max, Infinity)
+/** Permits that one developer may take all. */
+export const unsharedPermits = (max = 50) => createFairPermits(max, Infinity)
 
 export type WebhookFixture = Awaited<ReturnType<typeof createWebhookFixture>>
 

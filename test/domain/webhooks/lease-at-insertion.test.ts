@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { LeasedDelivery } from '../../../src/domain/store/webhook-outbox.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
-import { createWebhookFixture, type WebhookFixture, unsharedPlaces } from './fixture.ts'
+import { createWebhookFixture, type WebhookFixture, unsharedPermits } from './fixture.ts'
 
 const url = 'http://127.0.0.1:9/'
 const leaseMs = 30_000
@@ -42,7 +42,7 @@ describe('a lease at insertion on SQLite', () => {
   }
   const claimAll = async (owner = 'claimer') => {
     const now = fixture.clock.now()
-    const request = { owner, now, leaseUntil: leaseUntil(now), places: unsharedPlaces() }
+    const request = { owner, now, leaseUntil: leaseUntil(now), permits: unsharedPermits() }
     return fixture.store.write((tx) => tx.webhookOutbox.claim(request))
   }
 

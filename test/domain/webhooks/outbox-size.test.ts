@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { openTestSqlite } from '../../helpers/databases.ts'
-import { createWebhookFixture, unsharedPlaces } from './fixture.ts'
+import { createWebhookFixture, unsharedPermits } from './fixture.ts'
 
 /**
  * Best time (other load only adds to it) of a lease and its two results, with the given number of completed
@@ -36,7 +36,7 @@ async function measureClaimMs(history: number): Promise<number> {
   const times: number[] = []
   for (let round = 0; round < 40; round++) {
     const before = performance.now()
-    const claim = { owner: 'a', now, leaseUntil: now + 30_000, places: unsharedPlaces() }
+    const claim = { owner: 'a', now, leaseUntil: now + 30_000, permits: unsharedPermits() }
     const claimed = await fixture.store.write((tx) => tx.webhookOutbox.claim(claim))
     expect(claimed).toHaveLength(2)
     await Promise.all(

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
 import type { DeliveryClaim } from '../../../src/domain/store/webhook-outbox.ts'
 import { describeEachDatabase, raceRounds } from '../../helpers/databases.ts'
-import { createWebhookFixture, type WebhookFixture, unsharedPlaces } from './fixture.ts'
+import { createWebhookFixture, type WebhookFixture, unsharedPermits } from './fixture.ts'
 
 const url = 'http://127.0.0.1:9/'
 const leaseMs = 30_000
@@ -16,7 +16,7 @@ describeEachDatabase('the outbox', (database, kind) => {
   const claim = (owner: string, limit = 50) => {
     const now = fixture.clock.now()
     return fixture.store.write((tx) =>
-      tx.webhookOutbox.claim({ owner, now, leaseUntil: now + leaseMs, places: unsharedPlaces(limit) }),
+      tx.webhookOutbox.claim({ owner, now, leaseUntil: now + leaseMs, permits: unsharedPermits(limit) }),
     )
   }
   const finish = (owner: string, claimed: DeliveryClaim, statusCode = 200, retryAt: number | null = null) => {
@@ -196,8 +196,8 @@ describeEachDatabase('the outbox', (database, kind) => {
       await fixture.record(appId)
       fixture.clock.advance(1)
     }
-    const claimedBy = async (places: number) =>
-      (await claim('a', places)).map(({ developerId }) =>
+    const claimedBy = async (permits: number) =>
+      (await claim('a', permits)).map(({ developerId }) =>
         developers.findIndex(({ id }) => id === developerId),
       )
     expect((await claimedBy(2)).toSorted()).toEqual([0, 1])

@@ -3,7 +3,7 @@ import { createCallLimits } from '../../../src/domain/limits/call-limits.ts'
 import { FREE_PLAN } from '../../../src/domain/model/plans.ts'
 import { createWebhookDeliveryService } from '../../../src/domain/webhooks/deliveries.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { createWebhookFixture, type WebhookFixture, unsharedPlaces } from './fixture.ts'
+import { createWebhookFixture, type WebhookFixture, unsharedPermits } from './fixture.ts'
 
 const url = 'http://127.0.0.1:9/'
 const minute = 60_000
@@ -37,7 +37,7 @@ describeEachDatabase('events of a disabled endpoint', (database) => {
   const claim = () => {
     const now = fixture.clock.now()
     return fixture.store.write((tx) =>
-      tx.webhookOutbox.claim({ owner: 'a', now, leaseUntil: now + 30_000, places: unsharedPlaces() }),
+      tx.webhookOutbox.claim({ owner: 'a', now, leaseUntil: now + 30_000, permits: unsharedPermits() }),
     )
   }
   /** Fails all due deliveries; the next attempt is `retryMs` later. */
