@@ -2,8 +2,8 @@ import type { Config } from '../config/config.ts'
 import { recordAudit } from '../domain/accounts/audit.ts'
 import { hostOrigin } from '../domain/model/audit.ts'
 import { callbackPath } from '../domain/otp/callback-tokens.ts'
-import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
-import { createEndedCodesWalk } from '../domain/upkeep/replaced-keys.ts'
+import { createBackfills } from '../domain/upkeep/backfills.ts'
+import { createEndedCodesBackfill } from '../domain/upkeep/replaced-keys.ts'
 import type { Rotation } from '../store/data-dir/rotation.ts'
 import type { HostKeptKey } from './kept-keys.ts'
 import type { OpenedStore } from './open.ts'
@@ -17,7 +17,7 @@ export type HostRotation = Rotation & {
 
 /**
  * Records a rotation, and cancels pending codes of replaced keys. A command that is killed before this leaves it to the
- * server, whose walks do the same.
+ * server, whose backfills do the same.
  */
 export async function completeRotation(
   { store, keyring, keys, clock, newId, close }: OpenedStore,
@@ -33,8 +33,8 @@ export async function completeRotation(
       recordAudit(tx, newId, operator, { action: 'master_key.rotated', detail }, clock.now()),
     )
     if (!areDataKeysNew) return { ...rotation, callbackUrls: {}, keptKey }
-    const walks = [createEndedCodesWalk({ keys, clock, newId })]
-    const { run } = createKeyWalks({ store, keyring, walks })
+    const backfills = [createEndedCodesBackfill({ keys, clock, newId })]
+    const { run } = createBackfills({ store, keyring, backfills })
     await run({ batchSize: 100, yieldToRequests })
     return { ...rotation, callbackUrls: callbackUrls(config, keys), keptKey }
   } finally {

@@ -3,14 +3,14 @@ import type { Clock } from '../domain/model/clock.ts'
 import { onlyForeign } from '../domain/model/due-timer.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { Leadership } from '../domain/upkeep/leadership.ts'
-import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
-import { evidenceWalk, relayWalk } from '../domain/upkeep/guard-walks.ts'
-import { createAllKeyWalks } from '../domain/upkeep/replaced-keys.ts'
+import { createBackfills } from '../domain/upkeep/backfills.ts'
+import { evidenceBackfill, relayBackfill } from '../domain/upkeep/guard-backfills.ts'
+import { createAllBackfills } from '../domain/upkeep/replaced-keys.ts'
 import { createRetention } from '../domain/upkeep/retention.ts'
 import type { Log } from '../log/log.ts'
 import { minuteMs } from '../shared/durations.ts'
 import type { WebhookWorker } from '../webhooks/worker.ts'
-import { createSealTask, walksToSkip } from '../domain/upkeep/seal-walks.ts'
+import { createSealTask, backfillsToSkip } from '../domain/upkeep/seal-backfills.ts'
 import { createClockStepLogger, createPurgeThrottle, startPeriodicTask } from './periodic-tasks.ts'
 import type { Services } from './services.ts'
 import type { Storage } from './storage.ts'
@@ -21,12 +21,12 @@ import type { World } from '../world/world.ts'
 const expirySweepMs = 10_000
 const clockCheckMs = 10_000
 /** Also how soon an idle server notices replaced keys; one that writes does at once. */
-const keyWalksMs = 2_000
+const backfillsMs = 2_000
 const evidenceBatch = 10_000
 const purgeIntervalMs = 10 * minuteMs
 
 /**
- * Starts the background work: webhooks and messages at each node; the sweeper of expired requests, retention and the walks of
+ * Starts the background work: webhooks and messages at each node; the sweeper of expired requests, retention and the backfills of
  * keys at the leader. The cleanup of a worker is added before it starts, so that a start that fails halfway is undone.
  */
 export async function startWorkers(needs: {
@@ -57,25 +57,25 @@ export async function startWorkers(needs: {
 
   const checkClockStep = createClockStepLogger({ clock: needs.nodeClock, wall, isShared }, log)
   const retention = createRetention({ store, clock, keys, settings: config.retention })
-  const walks = createAllKeyWalks({
+  const backfills = createAllBackfills({
     keys,
     clock,
     newId,
     random: world.random,
   })
-  const keyWalks = createKeyWalks({
+  const runner = createBackfills({
     store,
     keyring,
-    walks,
-    onEnded: ({ name }) => log.debug('rows were brought to the newest keys', { walk: name }),
+    backfills,
+    onEnded: ({ name }) => log.debug('rows were brought to the newest keys', { backfill: name }),
   })
-  if (isNew) await leadership.run(() => keyWalks.skip(walksToSkip(walks)))
+  if (isNew) await leadership.run(() => runner.skip(backfillsToSkip(backfills)))
   // Before the first send: without evidence, the guard takes customers for strangers.
   else
     await leadership.run(() =>
-      keyWalks.run({ batchSize: evidenceBatch, yieldToRequests: async () => true }, [
-        evidenceWalk,
-        relayWalk,
+      runner.run({ batchSize: evidenceBatch, yieldToRequests: async () => true }, [
+        evidenceBackfill,
+        relayBackfill,
       ]),
     )
   // Before there are rows: later they would have to be moved into their partitions.
@@ -87,30 +87,32 @@ export async function startWorkers(needs: {
       .catch((error: unknown) =>
         log.error('partitions could not be made; the next purge tries again', { error }),
       )
-  const runWalks = createSealTask({
+  const runBackfills = createSealTask({
     store,
     keys,
     database,
-    runWalks: (throttle) => keyWalks.run(throttle),
+    runBackfills: (throttle) => runner.run(throttle),
     onStart: () => log.info('encrypting stored data with the newest key; otpd doctor shows the progress'),
     onSealed: () => log.info('all stored data is encrypted with the newest key'),
   })
   const createThrottle = (isStopping: () => boolean) =>
     createPurgeThrottle(world, () => isStopping() || !leadership.isLeader())
   const { changes } = store
-  let areWalksLeft = true
+  let areBackfillsLeft = true
   // Only other processes replace keys. Not at once: the command that did cancels codes too, and reports how many.
   const foreignChanges = changes && onlyForeign(changes, false)
   cleanups.push(
     startPeriodicTask(
-      keyWalksMs,
+      backfillsMs,
       world,
       log,
       async (isStopping) => {
         await keyring.refresh()
-        await leadership.run(async () => (areWalksLeft = !(await runWalks(createThrottle(isStopping)))))
+        await leadership.run(
+          async () => (areBackfillsLeft = !(await runBackfills(createThrottle(isStopping)))),
+        )
       },
-      { changes: foreignChanges, untilDueMs: async () => (areWalksLeft ? 0 : Infinity) },
+      { changes: foreignChanges, untilDueMs: async () => (areBackfillsLeft ? 0 : Infinity) },
     ),
     startPeriodicTask(
       expirySweepMs,

@@ -22,7 +22,7 @@ import { createGuardStore } from './guard.ts'
 import { createIdempotencyStore } from './idempotency.ts'
 import { createOldIdentityStore } from './identities.ts'
 import { createInboxStore } from './inbox.ts'
-import { createKeyWalkStore } from './key-walks.ts'
+import { createBackfillStore } from './backfills.ts'
 import { createLeaseStore } from './leases.ts'
 import { createListRuleStore, type RuleCache } from './list-rules.ts'
 import { createLoginAttemptStore } from './login-attempts.ts'
@@ -103,7 +103,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       guard: createGuardStore(database, executor),
       idempotency: createIdempotencyStore(database, executor, sealing),
       inbox: createInboxStore(database, executor, sealing),
-      keyWalks: createKeyWalkStore(database, executor),
+      backfills: createBackfillStore(database, executor),
       leases: createLeaseStore(database, executor, clock),
       listRules: createListRuleStore(database, executor, sealing, ruleCache),
       loginAttempts: createLoginAttemptStore(database, executor),

@@ -167,7 +167,7 @@ describe('a running server', () => {
       `select count(*) as count from otp_requests where status = 'pending'`,
     )
     expect(pending[0]?.count).toBeLessThan(statuses.length + 4)
-    // The server's walk may cancel some, or all, before the command does: the number counts them too.
+    // The server's backfill may cancel some, or all, before the command does: the number counts them too.
     const canceled = queryDatabase(`select 1 from events where type = 'otp.canceled'`)
     expect(canceled.length).toBe(rotation.canceledCodes)
     expect(queryDatabase('select 1 from signing_keys')).toEqual([])

@@ -76,7 +76,7 @@ export const importRules: readonly ImportRule[] = [
     imports: domain('apps', 'guard', 'limits', 'log', 'model', 'store'),
     packages: nodeCrypto,
   },
-  // Retention and erasure clean up after the others, so nothing depends on them. Walks rewrite the rows of the guard.
+  // Retention and erasure clean up after the others, so nothing depends on them. Backfills rewrite the rows of the guard.
   {
     area: 'src/domain/upkeep',
     imports: [

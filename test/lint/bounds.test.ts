@@ -55,7 +55,7 @@ const shortLived: ReadonlySet<string> = new Set([
   'src/http/oauth.ts',
   'src/http/query.ts',
   'src/domain/guard/subject.ts',
-  'src/domain/upkeep/guard-walks.ts',
+  'src/domain/upkeep/guard-backfills.ts',
   'src/store/guard.ts',
   'src/store/postgres-queries.ts',
   'src/store/postgres-rows.ts',

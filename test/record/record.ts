@@ -103,7 +103,7 @@ function learn(
 const layoutTables: ReadonlySet<string> = new Set([
   'admissionBatches',
   'dataKeys',
-  'keyWalks',
+  'backfills',
   'leases',
   'listChanges',
   'lists',

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
-import { createKeyWalks } from '../../src/domain/upkeep/key-walks.ts'
+import { createBackfills } from '../../src/domain/upkeep/backfills.ts'
 import { seal } from '../../src/domain/model/sealed.ts'
 import { erasePhone } from '../../src/domain/upkeep/erasure.ts'
-import { createSealTask, sealWalks } from '../../src/domain/upkeep/seal-walks.ts'
+import { createSealTask, sealBackfills } from '../../src/domain/upkeep/seal-backfills.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
 import { testKeys } from '../helpers/keys.ts'
@@ -99,14 +99,14 @@ describeEachDatabase('sealed columns', (database) => {
     return JSON.stringify(rows)
   }
 
-  const createWalks = (keys: typeof rotatedKeys) => {
+  const openBackfills = (keys: typeof rotatedKeys) => {
     const store = createStore(database(), { keys })
     const keyring = {
       newestVersion: () => keys.seals.version,
       hasOldVersions: () => false,
       refresh: () => {},
     }
-    return { store, ...createKeyWalks({ store, keyring, walks: sealWalks }) }
+    return { store, ...createBackfills({ store, keyring, backfills: sealBackfills }) }
   }
   const wholeRun = { batchSize: 2, yieldToRequests: () => Promise.resolve(true) }
 
@@ -174,19 +174,20 @@ describeEachDatabase('sealed columns', (database) => {
     // Killed after each batch, and started again.
     let runs = 0
     for (const isSealed = async () => !(await storedText()).includes(phone); !(await isSealed()); runs++) {
-      const { run } = createWalks({ ...rotatedKeys, seals: testKeys.seals })
+      const { run } = openBackfills({ ...rotatedKeys, seals: testKeys.seals })
       await run({ batchSize: 2, yieldToRequests: () => Promise.resolve(false) })
       expect(runs).toBeLessThan(200)
     }
-    await createWalks({ ...rotatedKeys, seals: testKeys.seals }).run(wholeRun)
+    await openBackfills({ ...rotatedKeys, seals: testKeys.seals }).run(wholeRun)
     expect(runs).toBeGreaterThan(5)
     const stored = await storedText()
     for (const secret of secrets) expect(stored).not.toContain(secret)
-    expect(withoutWalks(await readEverything(database()))).toBe(withoutWalks(before))
+    expect(withoutBackfills(await readEverything(database()))).toBe(withoutBackfills(before))
     expect((await readMessage()).headers).toEqual({ 'x-key': headerValue })
   })
 
-  const withoutWalks = (text: string) => text.replaceAll(/\{"walk":[^}]*\},?/g, '').replaceAll('[,', '[')
+  const withoutBackfills = (text: string) =>
+    text.replaceAll(/\{"backfill":[^}]*\},?/g, '').replaceAll('[,', '[')
 
   async function readMessage() {
     const [row] = await readStored(database(), 'webhookDeliveries')
@@ -196,7 +197,7 @@ describeEachDatabase('sealed columns', (database) => {
   }
 
   test('are sealed again with a new version of the key, and a second run changes nothing', async () => {
-    const { store, run } = createWalks(rotatedKeys)
+    const { store, run } = openBackfills(rotatedKeys)
     await run(wholeRun)
     const stored = await storedText()
     expect(stored).not.toMatch(/"[sp]1\./)
@@ -207,20 +208,20 @@ describeEachDatabase('sealed columns', (database) => {
       limit: 10,
     })
     expect(requests.map((request) => request.phone)).toContain(phone)
-    await createWalks(rotatedKeys).run(wholeRun)
+    await openBackfills(rotatedKeys).run(wholeRun)
     expect(await storedText()).toBe(stored)
-    await createWalks({ ...rotatedKeys, seals: { ...rotatedKeys.seals, version: 1 } }).run(wholeRun)
+    await openBackfills({ ...rotatedKeys, seals: { ...rotatedKeys.seals, version: 1 } }).run(wholeRun)
   })
 
   test('finish with the free space, once', async () => {
-    const { store, run } = createWalks({ ...rotatedKeys, seals: testKeys.seals })
+    const { store, run } = openBackfills({ ...rotatedKeys, seals: testKeys.seals })
     const calls: string[] = []
     let isBusy = true
     const createTask = () =>
       createSealTask({
         store,
         keys: testKeys,
-        runWalks: (throttle) => run(throttle),
+        runBackfills: (throttle) => run(throttle),
         database: {
           secureDelete: (on) => void calls.push(`secure ${on}`),
           overwriteFreeSpace: () => (calls.push('overwrite'), Promise.resolve(!isBusy)),
@@ -303,10 +304,10 @@ describeEachDatabase('sealed columns', (database) => {
     })
 
     test('stay as they are, neither sealed again nor in the way of an erasure', async () => {
-      const { run } = createWalks(rotatedKeys)
+      const { run } = openBackfills(rotatedKeys)
       await run(wholeRun)
       expect((await storedText()).match(/"p1\./g)?.length).toBeGreaterThan(1)
-      await createWalks({ ...rotatedKeys, seals: { ...rotatedKeys.seals, version: 1 } }).run(wholeRun)
+      await openBackfills({ ...rotatedKeys, seals: { ...rotatedKeys.seals, version: 1 } }).run(wholeRun)
       const needs = { ...service, newId: service.services.newId, keys: testKeys }
       expect(await erasePhone(needs, phone)).toMatchObject({ users: 1 })
     })

@@ -12,7 +12,7 @@ import type { GuardStore } from './guard.ts'
 import type { IdempotencyStore } from './idempotency.ts'
 import type { OldIdentityStore } from './identities.ts'
 import type { InboxStore } from './inbox.ts'
-import type { KeyWalkStore } from './key-walks.ts'
+import type { BackfillStore } from './backfills.ts'
 import type { ListRuleStore } from './list-rules.ts'
 import type { LeaseStore } from './leases.ts'
 import type { LoginAttemptStore } from './login-attempts.ts'
@@ -61,7 +61,7 @@ export type Stores = {
   guard: GuardStore
   idempotency: IdempotencyStore
   inbox: InboxStore
-  keyWalks: KeyWalkStore
+  backfills: BackfillStore
   leases: LeaseStore
   listRules: ListRuleStore
   loginAttempts: LoginAttemptStore

@@ -17,7 +17,7 @@ export class LeadershipLostError extends Error {
   }
 }
 
-/** Decides which node runs the background walks: only one does at a time. */
+/** Decides which node runs the backfills: only one does at a time. */
 export type Leadership = {
   /** Whether this node led when it last asked, and its lease has not run out. Work that must not run twice uses `fence`. */
   isLeader(): boolean

@@ -4,16 +4,16 @@ import { isPlainPhone } from '../model/pseudonyms.ts'
 import { loadPhone } from '../otp/phones.ts'
 import type { OldRequest } from '../store/otp-requests.ts'
 import type { Stores } from '../store/store.ts'
-import type { KeyWalk } from './key-walks.ts'
+import type { Backfill } from './backfills.ts'
 
 /** Longest list of newer requests of a phone that is followed, so that a batch stays short. */
 const linksMax = 5_000
 
 /**
- * Creates the walk that links the requests of 0.1.0, so that the search by phone finds them. It must come before the walk
+ * Creates the backfill that links the requests of 0.1.0, so that the search by phone finds them. It must come before the backfill
  * that seals them: what is not sealed yet is not linked yet. Oldest first, since each request leads to the one before it.
  */
-export const createLinkWalk = (keys: Pick<Keys, 'context' | 'phone' | 'pseudonym'>): KeyWalk => ({
+export const createLinkBackfill = (keys: Pick<Keys, 'context' | 'phone' | 'pseudonym'>): Backfill => ({
   name: 'links.otp_requests',
   purpose: 'seals',
   async step(tx, position, limit) {

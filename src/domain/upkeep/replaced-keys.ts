@@ -7,22 +7,22 @@ import type { Random } from '../model/random.ts'
 import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
 import { cancelRequests } from '../otp/lifecycle.ts'
 import type { Stores } from '../store/store.ts'
-import { createEvidenceWalk, createGuardWalk, createRelayWalk } from './guard-walks.ts'
-import type { KeyWalk } from './key-walks.ts'
-import { createLinkWalk } from './link-requests.ts'
-import { createPhoneWalks } from './phone-key-walk.ts'
+import { createEvidenceBackfill, createGuardBackfill, createRelayBackfill } from './guard-backfills.ts'
+import type { Backfill } from './backfills.ts'
+import { createLinkBackfill } from './link-requests.ts'
+import { createPhoneBackfills } from './phone-key-backfill.ts'
 import { redactPayload } from './retention.ts'
-import { sealWalks } from './seal-walks.ts'
+import { sealBackfills } from './seal-backfills.ts'
 
-/** Name of the walk that ends the codes of before. */
-export const endedCodesWalk = 'codes'
+/** Name of the backfill that ends the codes of before. */
+export const endedCodesBackfill = 'codes'
 
 /**
- * Creates the walk that cancels pending requests whose code was made with replaced keys, through the lifecycle that also
+ * Creates the backfill that cancels pending requests whose code was made with replaced keys, through the lifecycle that also
  * tells the log and webhooks.
  */
-export const createEndedCodesWalk = (needs: { keys: Keys; clock: Clock; newId: NewId }): KeyWalk => ({
-  name: endedCodesWalk,
+export const createEndedCodesBackfill = (needs: { keys: Keys; clock: Clock; newId: NewId }): Backfill => ({
+  name: endedCodesBackfill,
   purpose: 'codes',
   async step(tx, position, limit) {
     const { keys, clock, newId } = needs
@@ -37,11 +37,11 @@ export const createEndedCodesWalk = (needs: { keys: Keys; clock: Clock; newId: N
   },
 })
 
-/** Creates the walks that bring pseudonyms to the newest key. It works without the phone numbers. */
-export function createPseudonymWalks(keys: Pick<Keys, 'pseudonym'>): KeyWalk[] {
-  const walk = (
+/** Creates the backfills that bring pseudonyms to the newest key. It works without the phone numbers. */
+export function createPseudonymBackfills(keys: Pick<Keys, 'pseudonym'>): Backfill[] {
+  const backfill = (
     name: string,
-    step: (...args: Parameters<KeyWalk['step']>) => Promise<string | undefined>,
+    step: (...args: Parameters<Backfill['step']>) => Promise<string | undefined>,
   ) => ({
     name: `pseudonyms.${name}`,
     purpose: 'pseudonyms' as const,
@@ -50,14 +50,14 @@ export function createPseudonymWalks(keys: Pick<Keys, 'pseudonym'>): KeyWalk[] {
       keys.pseudonym.length === 1 ? undefined : step(tx, position, limit),
   })
   return [
-    walk('requests', async (tx, position, limit) => {
+    backfill('requests', async (tx, position, limit) => {
       const rows = await tx.retention.listRequests(position, undefined, limit)
       for (const { id, phone } of rows) {
         if (isPseudonym(phone)) await tx.retention.replaceInRequest(id, upgradePseudonym(keys, phone))
       }
       return rows.at(-1)?.id
     }),
-    walk('events', async (tx, position, limit) => {
+    backfill('events', async (tx, position, limit) => {
       const rows = await tx.retention.listEvents(Number(position), limit)
       for (const { seq, phone } of rows) {
         if (!isPseudonym(phone)) continue
@@ -70,8 +70,8 @@ export function createPseudonymWalks(keys: Pick<Keys, 'pseudonym'>): KeyWalk[] {
   ]
 }
 
-/** Creates the walk that encrypts the secrets of second factors with the newest key. */
-export const createTotpWalk = (needs: { keys: Pick<Keys, 'seals'>; random: Random }): KeyWalk => ({
+/** Creates the backfill that encrypts the secrets of second factors with the newest key. */
+export const createTotpBackfill = (needs: { keys: Pick<Keys, 'seals'>; random: Random }): Backfill => ({
   name: 'seals.totp_secrets',
   purpose: 'seals',
   async step(tx, position, limit) {
@@ -86,17 +86,17 @@ export const createTotpWalk = (needs: { keys: Pick<Keys, 'seals'>; random: Rando
   },
 })
 
-/** Creates all walks that follow a replacement of data keys. */
-export const createAllKeyWalks = (
-  needs: Parameters<typeof createEndedCodesWalk>[0] & { random: Random },
-): KeyWalk[] => [
-  createEndedCodesWalk(needs),
-  ...createPseudonymWalks(needs.keys),
-  ...createPhoneWalks(needs.keys),
-  createLinkWalk(needs.keys),
-  createTotpWalk(needs),
-  createEvidenceWalk(needs),
-  createRelayWalk(needs),
-  createGuardWalk(needs.keys, needs.clock),
-  ...sealWalks,
+/** Creates all backfills that follow a replacement of data keys. */
+export const createAllBackfills = (
+  needs: Parameters<typeof createEndedCodesBackfill>[0] & { random: Random },
+): Backfill[] => [
+  createEndedCodesBackfill(needs),
+  ...createPseudonymBackfills(needs.keys),
+  ...createPhoneBackfills(needs.keys),
+  createLinkBackfill(needs.keys),
+  createTotpBackfill(needs),
+  createEvidenceBackfill(needs),
+  createRelayBackfill(needs),
+  createGuardBackfill(needs.keys, needs.clock),
+  ...sealBackfills,
 ]

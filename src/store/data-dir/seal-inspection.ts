@@ -82,16 +82,16 @@ function sealedPercent(connection: SqliteConnection): number | null {
   let rows = 0
   let sealedRows = 0
   // Requests are linked to their phones before they are sealed, which takes about as long.
-  const walks = ['links.otp_requests', ...sealedTables.map((table) => `seals.${table}`)]
-  for (const walk of walks) {
-    const table = walk.slice(walk.indexOf('.') + 1)
+  const backfills = ['links.otp_requests', ...sealedTables.map((table) => `seals.${table}`)]
+  for (const backfill of backfills) {
+    const table = backfill.slice(backfill.indexOf('.') + 1)
     const tableRows = count(connection, `select count(*) from ${table}`)
-    const position = positions.get(walk)
+    const position = positions.get(backfill)
     rows += tableRows
     if (position === null) sealedRows += tableRows
     else if (position !== undefined) {
-      // The walks of seals store the values of a key as a JSON array.
-      const last: Array<string | number> = walk.startsWith('seals.') ? JSON.parse(position) : [position]
+      // The backfills of seals store the values of a key as a JSON array.
+      const last: Array<string | number> = backfill.startsWith('seals.') ? JSON.parse(position) : [position]
       const marks = last.map(() => '?').join()
       const key = primaryKey(connection, table).join()
       sealedRows += count(connection, `select count(*) from ${table} where (${key}) <= (${marks})`, last)

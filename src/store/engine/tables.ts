@@ -39,8 +39,8 @@ export function defineTables(c: ColumnKit) {
     (table) => [c.primaryKey({ columns: [table.masterKey, table.purpose, table.version] })],
   )
 
-  const keyWalks = c.table('key_walks', {
-    walk: c.text('walk').primaryKey(),
+  const backfills = c.table('key_walks', {
+    backfill: c.text('walk').primaryKey(),
     version: c.integer('version').notNull(),
     position: c.text('position'),
   })
@@ -55,7 +55,7 @@ export function defineTables(c: ColumnKit) {
   return {
     meta,
     dataKeys,
-    keyWalks,
+    backfills,
     leases,
     counters,
     retentionCheckpoints,

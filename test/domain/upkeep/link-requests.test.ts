@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
-import { createLinkWalk } from '../../../src/domain/upkeep/link-requests.ts'
+import { createLinkBackfill } from '../../../src/domain/upkeep/link-requests.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { testKeys } from '../../helpers/keys.ts'
@@ -42,18 +42,18 @@ describeEachDatabase('requests of 0.1.0', (database) => {
     const { data } = await service.request<OtpRequestData[]>('GET', path, { as: ada })
     return data.map(({ id }) => id)
   }
-  const runWalk = async (limit: number, steps = Infinity, from = '') => {
+  const runBackfill = async (limit: number, steps = Infinity, from = '') => {
     const store = createStore(database(), { keys: testKeys })
-    const walk = createLinkWalk(testKeys)
+    const backfill = createLinkBackfill(testKeys)
     let position: string | undefined = from
     for (let step = 0; position !== undefined && step < steps; step++) {
       const at: string = position
-      position = await store.write((tx) => walk.step(tx, at, limit))
+      position = await store.write((tx) => backfill.step(tx, at, limit))
     }
     return position
   }
 
-  test('are found by phone once the walk was there, newest first, with those sent since', async () => {
+  test('are found by phone once the backfill was there, newest first, with those sent since', async () => {
     const app = await service.createApplication(ada)
     const phones = ['+31612345601', '+31612345602', '+31612345603']
     const old: Record<string, string[]> = {}
@@ -68,19 +68,19 @@ describeEachDatabase('requests of 0.1.0', (database) => {
       for (const id of ids) await makeOld(id, phone)
     }
     for (const phone of phones) expect(await search(phone)).toEqual([])
-    // One number gets a code before the walk, one while it runs, and one never again.
+    // One number gets a code before the backfill, one while it runs, and one never again.
     const [before = '', during = '', never = ''] = phones
     service.clock.advance(1000)
     const { requestId: first } = await otp.sendOrThrow(app, { phone: before })
-    const position = await runWalk(2, 2)
+    const position = await runBackfill(2, 2)
     service.clock.advance(1000)
     const { requestId: second } = await otp.sendOrThrow(app, { phone: during })
-    expect(await runWalk(2, Infinity, position)).toBeUndefined()
+    expect(await runBackfill(2, Infinity, position)).toBeUndefined()
     expect(await search(before)).toEqual([first, ...(old[before] ?? [])])
     expect(await search(during)).toEqual([second, ...(old[during] ?? [])])
     expect(await search(never)).toEqual(old[never] ?? [])
-    // A walk that is repeated, after its position was lost, changes nothing.
-    await runWalk(3)
+    // A backfill that is repeated, after its position was lost, changes nothing.
+    await runBackfill(3)
     expect(await search(during)).toEqual([second, ...(old[during] ?? [])])
     expect(await search(before)).toEqual([first, ...(old[before] ?? [])])
   })

@@ -3,7 +3,7 @@ import { auditRaces } from './audit.ts'
 import { credentialRaces } from './credentials.ts'
 import { facadeRaces } from './facades.ts'
 import { guardRuleRaces } from './guard-rules.ts'
-import { guardWalkRaces } from './guard-walks.ts'
+import { guardBackfillRaces } from './guard-backfills.ts'
 import { identityRaces } from './identities.ts'
 import { limitRaces } from './limits.ts'
 import { otpRaces } from './otp.ts'
@@ -23,7 +23,7 @@ export const races = [
   ...tokenRaces,
   ...templateRaces,
   ...guardRuleRaces,
-  ...guardWalkRaces,
+  ...guardBackfillRaces,
   ...relayOutcomeRaces,
   ...sessionRaces,
   ...auditRaces,

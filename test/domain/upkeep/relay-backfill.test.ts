@@ -1,7 +1,7 @@
 import { noCost } from '../../../src/domain/model/price.ts'
 import { expect, test } from 'bun:test'
 import { createIds } from '../../../src/domain/model/ids.ts'
-import { createRelayWalk } from '../../../src/domain/upkeep/guard-walks.ts'
+import { createRelayBackfill } from '../../../src/domain/upkeep/guard-backfills.ts'
 import { dayMs, hourMs } from '../../../src/shared/durations.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
@@ -43,10 +43,10 @@ describeEachDatabase('the upgrade of a database without counts of relayed messag
           }),
         )
       }
-      const walk = createRelayWalk({ clock })
+      const backfill = createRelayBackfill({ clock })
       for (let position: string | undefined = ''; position !== undefined;) {
         const from: string = position
-        position = await store.write((tx) => walk.step(tx, from, 100))
+        position = await store.write((tx) => backfill.step(tx, from, 100))
       }
       clock.advance(hours * hourMs)
       const { evaluate, createRequest } = createGuardFixture(store, guardOff, clock)

@@ -3,7 +3,7 @@ import { hashContexts } from '../../../src/domain/model/context.ts'
 import { emptyRecord, hashOwnedPhone, trustOfCall } from '../../../src/domain/model/phone-record.ts'
 import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import { findPhone, loadPhone } from '../../../src/domain/otp/phones.ts'
-import { createPhoneWalks } from '../../../src/domain/upkeep/phone-key-walk.ts'
+import { createPhoneBackfills } from '../../../src/domain/upkeep/phone-key-backfill.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { describeEachDatabase, registerShortIds } from '../../helpers/databases.ts'
 import { testKeys } from '../../helpers/keys.ts'
@@ -50,15 +50,15 @@ describeEachDatabase('replaced keys', (database) => {
     expect((await store.read.phones.find(hashOwnedPhone(newKeys, owned)))?.lastSentAt).toBe(now)
   })
 
-  test('are applied to every record by the walk, which may stop and be repeated at any place', async () => {
+  test('are applied to every record by the backfill, which may stop and be repeated at any place', async () => {
     const store = createStore(database(), { keys: testKeys })
     const subscribers = []
     for (let n = 0; n < 25; n++) subscribers.push(await saveUnderOldKeys())
-    for (const walk of createPhoneWalks(newKeys)) {
+    for (const backfill of createPhoneBackfills(newKeys)) {
       for (let run = 0; run < 2; run++) {
         for (let position: string | undefined = '', batch = 0; position !== undefined; batch++) {
           const from: string = position
-          position = await store.write((tx) => walk.step(tx, from, 4))
+          position = await store.write((tx) => backfill.step(tx, from, 4))
           if (run === 0 && batch === 2) break
         }
       }

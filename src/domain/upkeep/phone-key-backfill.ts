@@ -4,14 +4,14 @@ import { upgradeOwnedPhoneHash } from '../model/phone-record.ts'
 import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
 import type { LoadedPhone } from '../store/phones.ts'
 import type { Stores } from '../store/store.ts'
-import type { KeyWalk } from './key-walks.ts'
+import type { Backfill } from './backfills.ts'
 
-/** Creates the walks that bring the records of phones to the newest keys. They work without the phone numbers. */
-export const createPhoneWalks = (keys: Pick<Keys, 'context' | 'phone' | 'pseudonym'>): KeyWalk[] => [
+/** Creates the backfills that bring the records of phones to the newest keys. They work without the phone numbers. */
+export const createPhoneBackfills = (keys: Pick<Keys, 'context' | 'phone' | 'pseudonym'>): Backfill[] => [
   {
     name: 'index.phones',
     purpose: 'phone-index',
-    step: walkPhones(
+    step: backfillPhones(
       () => keys.phone.length > 1,
       async (tx, current) => {
         const newest = upgradeOwnedPhoneHash(keys, current.hash)
@@ -26,7 +26,7 @@ export const createPhoneWalks = (keys: Pick<Keys, 'context' | 'phone' | 'pseudon
   {
     name: 'pseudonyms.phones',
     purpose: 'pseudonyms',
-    step: walkPhones(
+    step: backfillPhones(
       () => keys.pseudonym.length > 1,
       async (tx, current) => {
         const { record } = current
@@ -38,11 +38,11 @@ export const createPhoneWalks = (keys: Pick<Keys, 'context' | 'phone' | 'pseudon
 ]
 
 /** @param isNeeded false while there is one version of the key only */
-const walkPhones =
+const backfillPhones =
   (
     isNeeded: () => boolean,
     upgrade: (tx: Pick<Stores, 'phones'>, current: LoadedPhone) => Promise<void>,
-  ): KeyWalk['step'] =>
+  ): Backfill['step'] =>
   async (tx, position, limit) => {
     if (!isNeeded()) return undefined
     const rows = await tx.phones.scan(position === '' ? -1 : Number(position), limit)

@@ -12,9 +12,9 @@ import { deriveCode, hashCode } from '../../../src/domain/model/code.ts'
 import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import type { Random } from '../../../src/domain/model/random.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
-import { evidenceWalk } from '../../../src/domain/upkeep/guard-walks.ts'
-import { createKeyWalks } from '../../../src/domain/upkeep/key-walks.ts'
-import { createAllKeyWalks } from '../../../src/domain/upkeep/replaced-keys.ts'
+import { evidenceBackfill } from '../../../src/domain/upkeep/guard-backfills.ts'
+import { createBackfills } from '../../../src/domain/upkeep/backfills.ts'
+import { createAllBackfills } from '../../../src/domain/upkeep/replaced-keys.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase, registerShortIds } from '../../helpers/databases.ts'
@@ -36,18 +36,18 @@ describeEachDatabase('after the keys were replaced', (database) => {
     store = createStore(database(), { keys: ring.keys })
   })
 
-  /** Runs the walks, with an interruption after each batch if `isInterrupted`. */
+  /** Runs the backfills, with an interruption after each batch if `isInterrupted`. */
   async function run(isInterrupted: boolean): Promise<string[]> {
     const ended: string[] = []
-    const walks = createAllKeyWalks({ keys: ring.keys, clock, newId, random })
-    const { run: runWalks } = createKeyWalks({
+    const backfills = createAllBackfills({ keys: ring.keys, clock, newId, random })
+    const { run: runBackfills } = createBackfills({
       store,
       keyring: ring,
-      walks,
+      backfills,
       onEnded: ({ name }) => void ended.push(name),
     })
     for (let i = 0; i < (isInterrupted ? 60 : 1); i++)
-      await runWalks({ batchSize: 2, yieldToRequests: async () => !isInterrupted })
+      await runBackfills({ batchSize: 2, yieldToRequests: async () => !isInterrupted })
     return ended
   }
 
@@ -126,7 +126,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
       expect(await isBlocked(withDevice(), elsewhere)).toBe(true)
       expect(await isBlocked(stranger, elsewhere)).toBe(false)
       await store.write(async (tx) => {
-        for (const state of await tx.keyWalks.list()) await tx.keyWalks.put({ ...state, version: 1 })
+        for (const state of await tx.backfills.list()) await tx.backfills.put({ ...state, version: 1 })
       })
     },
   )
@@ -154,7 +154,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
       for (let n = 0; n < 5; n++) await save(`+3161234000${n}`, 2 * n)
       await save('+31612350000', 20)
       await save('+31612350001', 0, 'test')
-      await store.write((tx) => tx.keyWalks.put({ walk: evidenceWalk, version: 1, position: '' }))
+      await store.write((tx) => tx.backfills.put({ backfill: evidenceBackfill, version: 1, position: '' }))
       await run(isInterrupted)
       await run(false)
       const subjects = [countryKey(developerId, 'NL'), prefixKey(ring.keys, developerId, '+31612340000')]
@@ -192,10 +192,10 @@ describeEachDatabase('after the keys were replaced', (database) => {
       expect(openTotpSecret(ring.keys, { developerId: 'dev_totp', secret: sealed?.secret ?? '' })).toEqual(
         Buffer.from(totp),
       )
-      const states = await store.read.keyWalks.list()
+      const states = await store.read.backfills.list()
       expect(states.every(({ version, position }) => version === 2 && position === null)).toBe(true)
       await store.write(async (tx) => {
-        for (const state of states) await tx.keyWalks.put({ ...state, version: 1 })
+        for (const state of states) await tx.backfills.put({ ...state, version: 1 })
         tx.otpRequests.update([{ request: { ...later, status: 'canceled' } }])
       })
     },

@@ -1,17 +1,20 @@
 import { and, eq, lt } from 'drizzle-orm'
-import type { KeyWalkStore } from '../domain/store/key-walks.ts'
+import type { BackfillStore } from '../domain/store/backfills.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { onTable } from './engine/on-table.ts'
 
-/** Stores how far the walks have come that bring rows to the newest version of a key. */
-export function createKeyWalkStore(database: Database, executor: QueryExecutor): KeyWalkStore {
-  const { dataKeys, keyWalks, meta } = database.tables
-  const walks = onTable(executor, keyWalks)
+/** Stores how far the backfills have come that bring rows to the newest version of a key. */
+export function createBackfillStore(database: Database, executor: QueryExecutor): BackfillStore {
+  const { dataKeys, backfills: states, meta } = database.tables
+  const backfills = onTable(executor, states)
   return {
-    list: () => walks.list(),
+    list: () => backfills.list(),
 
-    async put({ walk, version, position }) {
-      await walks.put({ walk, version, position }, { target: keyWalks.walk, set: { version, position } })
+    async put({ backfill, version, position }) {
+      await backfills.put(
+        { backfill, version, position },
+        { target: states.backfill, set: { version, position } },
+      )
     },
 
     async deleteVersionsBefore(purpose, version) {

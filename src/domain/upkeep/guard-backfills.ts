@@ -9,13 +9,13 @@ import { isVirtualPhone, tryParsePhone } from '../model/phone.ts'
 import { dayMs, utcDay } from '../../shared/durations.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import type { Stores } from '../store/store.ts'
-import type { KeyWalk } from './key-walks.ts'
+import type { Backfill } from './backfills.ts'
 
 const isContext = (subject: string) =>
   subject.replace(/~\d+$/, '').length === contextHashForm(Buffer.alloc(32)).length
 
-/** Creates the walk that brings the guard's hashes to the newest key, so that no count restarts. */
-export const createGuardWalk = (keys: Pick<Keys, 'guard' | 'context'>, clock: Clock): KeyWalk => ({
+/** Creates the backfill that brings the guard's hashes to the newest key, so that no count restarts. */
+export const createGuardBackfill = (keys: Pick<Keys, 'guard' | 'context'>, clock: Clock): Backfill => ({
   name: 'guard.usage',
   purpose: 'phone-index',
   async step(tx, position, limit) {
@@ -41,11 +41,11 @@ export const createGuardWalk = (keys: Pick<Keys, 'guard' | 'context'>, clock: Cl
 })
 
 /**
- * Creates the walk that counts the codes of other systems of the last day as each of the last 14 days, by country: a database
+ * Creates the backfill that counts the codes of other systems of the last day as each of the last 14 days, by country: a database
  * that was made without the counts must not begin with the least allowance.
  */
-export const createRelayWalk = ({ clock }: { clock: Clock }): KeyWalk => ({
-  name: relayWalk,
+export const createRelayBackfill = ({ clock }: { clock: Clock }): Backfill => ({
+  name: relayBackfill,
   purpose: 'client-ids',
   async step(tx, position, limit) {
     const now = clock.now()
@@ -62,18 +62,18 @@ export const createRelayWalk = ({ clock }: { clock: Clock }): KeyWalk => ({
   },
 })
 
-/** Name of that walk. */
-export const relayWalk = 'guard.relays'
-/** Name of the walk that builds the evidence of a database that was made without it. */
-export const evidenceWalk = 'guard.evidence'
+/** Name of that backfill. */
+export const relayBackfill = 'guard.relays'
+/** Name of the backfill that builds the evidence of a database that was made without it. */
+export const evidenceBackfill = 'guard.evidence'
 
 /**
- * Creates the walk that counts the phones that were verified in the last 14 days as evidence, by country, prefix and
+ * Creates the backfill that counts the phones that were verified in the last 14 days as evidence, by country, prefix and
  * device. Networks begin with what is verified from now on: records hold no wide networks yet.
  */
-export const createEvidenceWalk = ({ keys, clock }: { keys: Keys; clock: Clock }): KeyWalk => ({
-  name: evidenceWalk,
-  // Never replaced, so that the walk runs once.
+export const createEvidenceBackfill = ({ keys, clock }: { keys: Keys; clock: Clock }): Backfill => ({
+  name: evidenceBackfill,
+  // Never replaced, so that the backfill runs once.
   purpose: 'client-ids',
   async step(tx, position, limit) {
     const now = clock.now()
@@ -103,7 +103,7 @@ function addTime(added: Map<string, number[]>, subject: string, at: number): voi
 
 /**
  * Adds to rows in the order of their keys, in which calls lock them: on PostgreSQL another node may already serve, and its
- * messages wait for the walk's transaction instead of being lost. Only a phone that it verifies before the walk reaches it
+ * messages wait for the backfill's transaction instead of being lost. Only a phone that it verifies before the backfill reaches it
  * counts twice, for two weeks at most.
  */
 async function changeRows(
