@@ -1,5 +1,6 @@
 import { getCountryCallingCode, isSupportedCountry } from 'libphonenumber-js/max/es6'
 import {
+  candidateKey,
   inboxProvider,
   toDestination,
   type Delivery,
@@ -137,8 +138,9 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
   const delivery: Delivery = {
     routesFor: (destination) => routing.routesFor(destination),
     dispatch: dispatcher.dispatch,
-    estimatePrice(destination, channels) {
-      const [first] = routing.routesFor(destination).candidatesFor(channels)
+    estimatePrice(destination, channels, excluded = []) {
+      const candidates = routing.routesFor(destination).candidatesFor(channels)
+      const first = candidates.find((candidate) => !excluded.includes(candidateKey(candidate)))
       const handle = first && pool.find(first.provider)
       return handle?.findPrice(destination.phone, destination.country) ?? null
     },

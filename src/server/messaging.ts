@@ -2,6 +2,7 @@ import type { Report } from '../delivery/dispatcher.ts'
 import type { ProviderKind } from '../delivery/kit/provider-kinds.ts'
 import { createDeliveryService } from '../delivery/delivery-service.ts'
 import { createDeliveryWorker } from '../delivery/worker.ts'
+import type { Guard } from '../domain/guard/guard.ts'
 import { recordAudit } from '../domain/accounts/audit.ts'
 import { serverOrigin } from '../domain/model/audit.ts'
 import { callbackPath, isCallbackToken } from '../domain/otp/callback-tokens.ts'
@@ -38,6 +39,8 @@ export type MessagingNeeds = {
   templates: MessageTemplates
   /** URL under which clients and providers reach this server. */
   publicUrl: () => string
+  /** Counts what a message costs that fails over. */
+  guard: Pick<Guard, 'keyToSpend' | 'spend'>
   /** Called with a request that failed because none of its messages can arrive. Never rejects. */
   onUndeliverable(request: OtpRequest): Promise<void>
   onSentAgain(request: OtpRequest): Promise<void>
@@ -173,6 +176,7 @@ export function createMessaging(needs: MessagingNeeds) {
     clock,
     newId,
     delivery,
+    guard: needs.guard,
     onReopened: worker.wake,
     applyToRelayed: createRelayReceipts({ store, clock, newId }),
   })

@@ -169,6 +169,7 @@ export function createServices(needs: ServiceNeeds) {
     node: needs.node,
     templates: config.templates,
     publicUrl: needs.publicUrl,
+    guard,
     report: needs.report,
     onProviderTried: needs.onProviderTried,
     onCircuitOpened: needs.onCircuitOpened,

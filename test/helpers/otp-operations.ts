@@ -106,6 +106,7 @@ export function createOtpOperations(needs: {
   })
   const receipts = createDeliveryReceipts({
     ...base,
+    guard,
     applyToRelayed: async () => false,
     onReopened: () => {},
   })

@@ -56,6 +56,8 @@ export function createGuard(needs: {
   return {
     refusedChannels: (...args) => orElse(noChannels, () => current.refusedChannels(...args)),
     keysToJudge: (...args) => orElse(none, () => current.keysToJudge(...args)),
+    keyToSpend: (...args) => orElse(none, () => current.keyToSpend(...args)),
+    spend: (rows, ...args) => orElse(noGuardChanges, () => current.spend(rows, ...args), rows),
     keysToConvert: (...args) => orElse(none, () => current.keysToConvert(...args)),
     keysToRevert: (...args) => orElse(none, () => current.keysToRevert(...args)),
     judge: (rows, ...args) => orElse(passUncounted, () => current.judge(rows, ...args), rows),

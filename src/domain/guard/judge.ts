@@ -1,6 +1,7 @@
 import type { GuardAlert, GuardRule, Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import { noCountry } from '../model/phone.ts'
+import type { Price } from '../model/price.ts'
 import { noGuardChanges, type GuardChanges, type GuardRows } from '../store/guard.ts'
 import { dayMs, utcDay } from '../../shared/durations.ts'
 import {
@@ -163,6 +164,13 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       for (const rule of violatedRules)
         ledger.decisions.set(`${hour} ${rule} ${code}`, { hour, rule, country: code, ...count })
       return { verdict: { ...judged, blocked, violatedRules }, changes: ledger.close() }
+    },
+
+    /** Adds the price of a message that the budget of the day did not count when it was judged. */
+    spend(rows: GuardRows, key: string, price: Price, now: number): GuardChanges {
+      const ledger = openLedger(rows, now)
+      ledger.open(key).add('unverified', now, price)
+      return ledger.close()
     },
 
     /** Records that the code was verified: its messages no longer count, and its phone is evidence. */

@@ -132,6 +132,8 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     country: countryKey(developerId, country),
   })
 
+  const keyOfBudget = (now: number) => (spendPerDay > 0 ? `spend ${utcDay(now)}` : undefined)
+
   const keysOfCounts = (message: CountedMessage, sender: Sender): GuardKeys =>
     message.isRelayed ? { relay: relayKeys(message) } : { subjects: toSubjects(message, sender) }
 
@@ -151,10 +153,14 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       return {
         ...(sender.isKnownPhone ? {} : keysOfCounts(message, sender)),
         total: totalPerDay > 0 ? `total ${utcDay(now)}` : undefined,
-        spend: spendPerDay > 0 ? `spend ${utcDay(now)}` : undefined,
+        spend: keyOfBudget(now),
         challenge: challenge?.outcome === 'passed' && !sender.isKnownPhone ? challenge.once : undefined,
       }
     },
+
+    /** Names the row of `spend`. @returns undefined if the request is exempt, or there is no budget */
+    keyToSpend: (request: GuardedRequest, now: number): string | undefined =>
+      isExempt(request) ? undefined : keyOfBudget(now),
 
     /** Names the rows of `convert`. @returns undefined if the request is exempt, or changes nothing */
     keysToConvert(request: CountedMessage, sender: Sender, now: number): GuardKeys | undefined {

@@ -213,7 +213,11 @@ export type Delivery = {
   /** Chooses the text of a template, by the languages that a send, the application and the country of a phone ask for. */
   chooseText(texts: readonly TemplateText[], preference: LocalePreference): TemplateText
   /** Estimates what a message costs that takes its first candidate; null: unknown, or it stays in the inbox. */
-  estimatePrice(destination: Destination, channels: readonly Channel[]): Price | null
+  estimatePrice(
+    destination: Destination,
+    channels: readonly Channel[],
+    excluded?: readonly string[],
+  ): Price | null
   /** Tells whether a provider hears how the requests of its messages ended, or is asked for their prices then. */
   takesReports(provider: string): boolean
   /**

@@ -1,21 +1,14 @@
-import {
-  toDestination,
-  candidateKey,
-  isExcludedWith,
-  type Delivery,
-  type Receipt,
-} from '../model/delivery.ts'
-import { breakdownChange } from '../log/counts.ts'
-import { eventChange } from '../log/event-change.ts'
+import { toDestination, type Delivery, type Receipt } from '../model/delivery.ts'
+import type { Guard } from '../guard/guard.ts'
 import { isId, type NewId } from '../model/ids.ts'
-import { withDelivery, type LoadedMessage, type Message, type MessageKey } from '../model/message.ts'
-import { noCost, type Price } from '../model/price.ts'
-import { isLiving, type DeliveryStatus } from '../model/request.ts'
+import type { MessageKey } from '../model/message.ts'
+import type { Price } from '../model/price.ts'
 import type { Clock } from '../model/clock.ts'
-import type { Change, Decision } from '../store/operation.ts'
+import type { Decision, Rows } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
-import { applyCharge, chargeEarlierTry, countedAs } from './charges.ts'
-import { nameClosableRows, readClosable, type ClosableRequest } from './lifecycle.ts'
+import { applyReceipt } from './apply-receipt.ts'
+import { applyCharge, chargeEarlierTry } from './charges.ts'
+import { nameClosableRows, readClosable } from './lifecycle.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
 /** How long a receipt without a message is kept: longer than any attempt takes. */
@@ -25,6 +18,7 @@ type ReceiptNeeds = {
   clock: Clock
   newId: NewId
   delivery: Delivery
+  guard: Pick<Guard, 'keyToSpend' | 'spend'>
   /** Called when a message was reopened for another candidate. */
   onReopened(): void
   /** Applies a receipt to a relayed message. @returns false if none is meant */
@@ -37,18 +31,44 @@ export type DeliveryReceipts = ReturnType<typeof createDeliveryReceipts>
 export function createDeliveryReceipts(
   needs: ReceiptNeeds & { store: Store<'earlyReceipts' | 'leases' | 'otpDeliveries'> },
 ) {
-  const { store, clock, newId, delivery, onReopened } = needs
+  const { store, clock, newId, delivery, guard, onReopened } = needs
 
   /** Applies a receipt of a message. */
   async function apply(key: MessageKey, provider: string, receipt: Receipt): Promise<void> {
+    const { first, next } = messageRows(key)
+    const budgetKey = (rows: Rows) => {
+      const request = receipt.status === 'undelivered' ? rows.request(key.requestId) : undefined
+      return request && guard.keyToSpend(request, rows.now(clock))
+    }
     const isReopened = await store.decide({
-      preload: messageRows(key),
+      preload: {
+        first,
+        next(rows) {
+          const budget = budgetKey(rows)
+          return { ...next(rows), ...(budget !== undefined && { guard: [budget] }) }
+        },
+      },
       decide(rows): Decision<boolean> {
         const now = rows.now(clock)
         const closable = readClosable(rows, key.requestId)
         const message = rows.messages(key.requestId).find((one) => one.messageNumber === key.messageNumber)
         if (!closable || !message) return { result: false, changes: [] }
-        return applyReceipt({ newId, delivery }, { ...closable, message }, provider, receipt, now)
+        const loaded = { ...closable, message }
+        const { result: reopened, changes } = applyReceipt(
+          { newId, delivery },
+          loaded,
+          provider,
+          receipt,
+          now,
+        )
+        if (!reopened) return { result: false, changes }
+        // The provider that failed has charged, and the next one will, too.
+        const { channels, excluded } = reopened
+        const price = delivery.estimatePrice(toDestination(closable.request), channels, excluded) ?? 0
+        const budget = budgetKey(rows)
+        if (budget !== undefined && price > 0)
+          changes.push({ kind: 'guard', changes: guard.spend(rows.guard, budget, price, now) })
+        return { result: true, changes }
       },
     })
     if (isReopened) onReopened()
@@ -166,84 +186,3 @@ const messageRows = ({ requestId }: MessageKey) => ({
   first: () => ({ request: requestId, messages: [requestId] }),
   next: (rows: Parameters<typeof nameClosableRows>[0]) => nameClosableRows(rows, requestId),
 })
-
-/** Decides what a receipt changes. @returns whether the message was reopened for another candidate */
-function applyReceipt(
-  { newId, delivery }: Pick<ReceiptNeeds, 'newId' | 'delivery'>,
-  { subscribers, ...loaded }: ClosableRequest & { message: Message },
-  provider: string,
-  receipt: Receipt,
-  now: number,
-): Decision<boolean> {
-  const { status, failure } = receipt
-  // It failed over meanwhile.
-  if (loaded.message.provider !== provider)
-    return { result: false, changes: chargeEarlierTry(loaded.request, provider, receipt) ?? [] }
-  const { request, message, changes } = applyCharge(loaded, provider, receipt)
-  const isNews = message.status === 'unknown' || (message.status === 'sent' && status !== 'sent')
-  if (!isNews) return { result: false, changes }
-  const counted = countedAs(request, message, provider)
-  if (failure?.class === 'blocked_by_carrier') changes.push(breakdownChange(counted, { blocked: 1 }, now))
-  const messageId = message.messageId ?? receipt.messageId
-  // The response to the send was lost, so only now does otpd know which message to report.
-  const isReportable = message.messageId === null && messageId !== null && delivery.takesReports(provider)
-  const received: Message = {
-    ...message,
-    status,
-    messageId,
-    failure: failure?.class ?? null,
-    ...(isReportable && { reportDueAt: request.expiresAt }),
-    updatedAt: now,
-  }
-  const withRequest = (deliveryStatus: DeliveryStatus): Change[] => {
-    const updated = withDelivery(request, message, { deliveryStatus }, now)
-    return updated ? [{ kind: 'request', request: updated, isNew: false }] : []
-  }
-  const excluded =
-    status === 'undelivered'
-      ? nextExclusions(delivery, { request, message: received }, provider, receipt, now)
-      : undefined
-  if (excluded) {
-    const reopened: Message = {
-      ...received,
-      status: 'pending',
-      provider: null,
-      messageId: null,
-      excluded,
-      nextAttemptAt: now,
-      reportDueAt: null,
-      ...noCost,
-    }
-    changes.push({ kind: 'message', message: reopened, isNew: false }, ...withRequest('queued'))
-    return { result: true, changes }
-  }
-  changes.push({ kind: 'message', message: received, isNew: false }, ...withRequest(status))
-  if (status === 'sent') return { result: false, changes }
-  const updated = withDelivery(request, message, { deliveryStatus: status }, now) ?? request
-  changes.push(
-    breakdownChange(counted, { [status]: 1 }, now),
-    eventChange(newId, `otp.${status}`, updated, subscribers, now, { detail: failure?.class ?? null }),
-  )
-  return { result: false, changes }
-}
-
-/**
- * Returns the candidates that the next attempt of an undelivered message must exclude; undefined if no
- * candidate is left or the message is obsolete.
- */
-function nextExclusions(
-  delivery: Delivery,
-  { request, message }: Pick<LoadedMessage, 'request' | 'message'>,
-  provider: string,
-  { failure }: Receipt,
-  now: number,
-): string[] | undefined {
-  // A newer resend replaces this message.
-  if (!isLiving(request, now) || request.resends !== message.messageNumber) return undefined
-  const candidates = delivery.routesFor(toDestination(request)).candidatesFor(message.channels)
-  const { channel } = request
-  const excluded = new Set([...message.excluded, candidateKey({ channel, provider })])
-  for (const candidate of candidates)
-    if (failure && isExcludedWith(candidate, { channel }, failure)) excluded.add(candidateKey(candidate))
-  return candidates.some((candidate) => !excluded.has(candidateKey(candidate))) ? [...excluded] : undefined
-}

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { DeliverySettings } from '../../../src/domain/model/delivery.ts'
 import { parseJson, textAt } from '../../../src/delivery/kit/json.ts'
-import { describeEachDatabase, openTestPostgres } from '../../helpers/databases.ts'
+import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createOtpClient, guardOffEnv, type OtpClient } from '../../helpers/otp-client.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
 import { startProviderServer, type ProviderServer } from '../../helpers/provider-server.ts'
@@ -318,53 +318,3 @@ describeEachDatabase('the breakdown', (database) => {
     await infobip.stop()
   })
 })
-
-const pgUrl = process.env['OTPD_TEST_POSTGRES_URL'] ?? ''
-
-test.skipIf(pgUrl === '')(
-  'three nodes send exactly as many of 60 concurrent codes as guard.spendPerDay pays for',
-  async () => {
-    const opened = await openTestPostgres(pgUrl)
-    const infobip = startProviderServer()
-    infobip.setResponse(200, { messages: [{ messageId: 'm', status: { groupId: 1 } }] })
-    const provider = {
-      name: 'main',
-      kind: 'infobip',
-      values: { baseUrl: infobip.url, apiKey: 'key', from: 'Acme' },
-      prices: { default: null, countries: { US: 10_000 }, prefixes: {} },
-    }
-    const budget = {
-      OTPD_PRICES_CURRENCY: 'EUR',
-      OTPD_GUARD_SPEND_PER_DAY: '0.105',
-      OTPD_GUARD_MODE: 'enforce',
-    }
-    const nodes = await Promise.all(
-      [opened.database, opened.openNode(), opened.openNode()].map((node) =>
-        createTestService({
-          database: node,
-          plans: unlimitedPlans,
-          env: { ...guardOffEnv, ...budget },
-          delivery: { providers: [provider], routes: [], currency: 'EUR' },
-          messaging: { dispatchMs: 2_000, pollMs: 3_600_000 },
-        }),
-      ),
-    )
-    const [first] = nodes
-    if (!first) throw new Error('no node')
-    const owner = await first.createDeveloper()
-    const app = await first.createApplication(owner)
-    const clients = nodes.map(createOtpClient)
-    const sends = Array.from({ length: 60 }, (_, index) =>
-      clients[index % 3]?.send(app, { phone: `+1415${String(2_000_000 + 10_007 * index)}` }),
-    )
-    const statuses = (await Promise.all(sends)).map((response) => response?.status)
-    expect(statuses.filter((status) => status === 201)).toHaveLength(10)
-    expect(infobip.calls).toHaveLength(10)
-    const { data } = await first.request<Item[]>('GET', '/v1/analytics/breakdown?by=provider', { as: owner })
-    expect(data.find(({ key }) => key === 'main')).toMatchObject({ sent: 10, cost: '0.1' })
-    for (const node of nodes) await node.dispose()
-    await infobip.stop()
-    await opened.dispose()
-  },
-  60_000,
-)

@@ -1,0 +1,97 @@
+import {
+  candidateKey,
+  isExcludedWith,
+  toDestination,
+  type Delivery,
+  type Receipt,
+} from '../model/delivery.ts'
+import { breakdownChange } from '../log/counts.ts'
+import { eventChange } from '../log/event-change.ts'
+import type { NewId } from '../model/ids.ts'
+import { withDelivery, type LoadedMessage, type Message } from '../model/message.ts'
+import { noCost } from '../model/price.ts'
+import { isLiving, type DeliveryStatus } from '../model/request.ts'
+import type { Change } from '../store/operation.ts'
+import { applyCharge, chargeEarlierTry, countedAs } from './charges.ts'
+import type { ClosableRequest } from './lifecycle.ts'
+
+/** Decides what a receipt changes. @returns the message if it was reopened for another candidate */
+export function applyReceipt(
+  { newId, delivery }: { newId: NewId; delivery: Delivery },
+  { subscribers, ...loaded }: ClosableRequest & { message: Message },
+  provider: string,
+  receipt: Receipt,
+  now: number,
+): { result?: Message; changes: Change[] } {
+  const { status, failure } = receipt
+  // It failed over meanwhile.
+  if (loaded.message.provider !== provider)
+    return { changes: chargeEarlierTry(loaded.request, provider, receipt) ?? [] }
+  const { request, message, changes } = applyCharge(loaded, provider, receipt)
+  const isNews = message.status === 'unknown' || (message.status === 'sent' && status !== 'sent')
+  if (!isNews) return { changes }
+  const counted = countedAs(request, message, provider)
+  if (failure?.class === 'blocked_by_carrier') changes.push(breakdownChange(counted, { blocked: 1 }, now))
+  const messageId = message.messageId ?? receipt.messageId
+  // The response to the send was lost, so only now does otpd know which message to report.
+  const isReportable = message.messageId === null && messageId !== null && delivery.takesReports(provider)
+  const received: Message = {
+    ...message,
+    status,
+    messageId,
+    failure: failure?.class ?? null,
+    ...(isReportable && { reportDueAt: request.expiresAt }),
+    updatedAt: now,
+  }
+  const withRequest = (deliveryStatus: DeliveryStatus): Change[] => {
+    const updated = withDelivery(request, message, { deliveryStatus }, now)
+    return updated ? [{ kind: 'request', request: updated, isNew: false }] : []
+  }
+  const excluded =
+    status === 'undelivered'
+      ? nextExclusions(delivery, { request, message: received }, provider, receipt, now)
+      : undefined
+  if (excluded) {
+    const reopened: Message = {
+      ...received,
+      status: 'pending',
+      provider: null,
+      messageId: null,
+      excluded,
+      nextAttemptAt: now,
+      reportDueAt: null,
+      ...noCost,
+    }
+    changes.push({ kind: 'message', message: reopened, isNew: false }, ...withRequest('queued'))
+    return { result: reopened, changes }
+  }
+  changes.push({ kind: 'message', message: received, isNew: false }, ...withRequest(status))
+  if (status === 'sent') return { changes }
+  const updated = withDelivery(request, message, { deliveryStatus: status }, now) ?? request
+  changes.push(
+    breakdownChange(counted, { [status]: 1 }, now),
+    eventChange(newId, `otp.${status}`, updated, subscribers, now, { detail: failure?.class ?? null }),
+  )
+  return { changes }
+}
+
+/**
+ * Returns the candidates that the next attempt of an undelivered message must exclude; undefined if no
+ * candidate is left or the message is obsolete.
+ */
+function nextExclusions(
+  delivery: Delivery,
+  { request, message }: Pick<LoadedMessage, 'request' | 'message'>,
+  provider: string,
+  { failure }: Receipt,
+  now: number,
+): string[] | undefined {
+  // A newer resend replaces this message.
+  if (!isLiving(request, now) || request.resends !== message.messageNumber) return undefined
+  const candidates = delivery.routesFor(toDestination(request)).candidatesFor(message.channels)
+  const { channel } = request
+  const excluded = new Set([...message.excluded, candidateKey({ channel, provider })])
+  for (const candidate of candidates)
+    if (failure && isExcludedWith(candidate, { channel }, failure)) excluded.add(candidateKey(candidate))
+  return candidates.some((candidate) => !excluded.has(candidateKey(candidate))) ? [...excluded] : undefined
+}

@@ -1,0 +1,102 @@
+import { expect, test } from 'bun:test'
+import { parseJson, textAt } from '../../../src/delivery/kit/json.ts'
+import { describeEachDatabase, openTestPostgres } from '../../helpers/databases.ts'
+import { createOtpClient, guardOffEnv } from '../../helpers/otp-client.ts'
+import { unlimitedPlans } from '../../helpers/plans.ts'
+import { startProviderServer } from '../../helpers/provider-server.ts'
+import { createTestService } from '../../helpers/service.ts'
+
+type Item = Record<string, unknown>
+
+const usPhone = (last: number) => `+1415555200${last}`
+
+describeEachDatabase('guard.spendPerDay', (database) => {
+  test('counts a message that fails over after a receipt twice: both providers charge', async () => {
+    const infobip = startProviderServer()
+    const providers = ['main', 'spare'].map((name) => ({
+      name,
+      kind: 'infobip',
+      values: { baseUrl: `${infobip.url}/${name}`, apiKey: 'key', from: 'Acme' },
+      prices: { default: 50_000, countries: {}, prefixes: {} },
+    }))
+    infobip.setHandler(({ path }) =>
+      Response.json({ messages: [{ messageId: path, status: { groupId: 1 } }] }),
+    )
+    const service = await createTestService({
+      database: database(),
+      plans: unlimitedPlans,
+      env: {
+        ...guardOffEnv,
+        OTPD_GUARD_MODE: 'enforce',
+        OTPD_PRICES_CURRENCY: 'EUR',
+        OTPD_GUARD_SPEND_PER_DAY: '0.1',
+      },
+      delivery: { providers, routes: [], currency: 'EUR' },
+      messaging: { dispatchMs: 2_000, pollMs: 3_600_000 },
+    })
+    const otp = createOtpClient(service)
+    const app = await service.createApplication(await service.createDeveloper())
+    await otp.sendOrThrow(app, { phone: usPhone(1) })
+    const { body, path } = infobip.takeCall()
+    const url = new URL(textAt(parseJson(body), 'messages', 0, 'webhooks', 'delivery', 'url') ?? '')
+    const results = [{ messageId: path, status: { groupId: 2, id: 9 } }]
+    await service.request('POST', url.pathname, { body: { results } })
+    await service.services.messaging.sendDue()
+    expect(infobip.takeCall().path).toStartWith('/spare/')
+    const refused = await otp.send(app, { phone: usPhone(2) })
+    expect([refused.status, refused.error.code]).toEqual([403, 'DESTINATION_BLOCKED'])
+    expect(infobip.calls).toEqual([])
+    await service.dispose()
+    await infobip.stop()
+  })
+})
+
+const pgUrl = process.env['OTPD_TEST_POSTGRES_URL'] ?? ''
+
+test.skipIf(pgUrl === '')(
+  'three nodes send exactly as many of 60 concurrent codes as guard.spendPerDay pays for',
+  async () => {
+    const opened = await openTestPostgres(pgUrl)
+    const infobip = startProviderServer()
+    infobip.setResponse(200, { messages: [{ messageId: 'm', status: { groupId: 1 } }] })
+    const provider = {
+      name: 'main',
+      kind: 'infobip',
+      values: { baseUrl: infobip.url, apiKey: 'key', from: 'Acme' },
+      prices: { default: null, countries: { US: 10_000 }, prefixes: {} },
+    }
+    const budget = {
+      OTPD_PRICES_CURRENCY: 'EUR',
+      OTPD_GUARD_SPEND_PER_DAY: '0.105',
+      OTPD_GUARD_MODE: 'enforce',
+    }
+    const nodes = await Promise.all(
+      [opened.database, opened.openNode(), opened.openNode()].map((node) =>
+        createTestService({
+          database: node,
+          plans: unlimitedPlans,
+          env: { ...guardOffEnv, ...budget },
+          delivery: { providers: [provider], routes: [], currency: 'EUR' },
+          messaging: { dispatchMs: 2_000, pollMs: 3_600_000 },
+        }),
+      ),
+    )
+    const [first] = nodes
+    if (!first) throw new Error('no node')
+    const owner = await first.createDeveloper()
+    const app = await first.createApplication(owner)
+    const clients = nodes.map(createOtpClient)
+    const sends = Array.from({ length: 60 }, (_, index) =>
+      clients[index % 3]?.send(app, { phone: `+1415${String(2_000_000 + 10_007 * index)}` }),
+    )
+    const statuses = (await Promise.all(sends)).map((response) => response?.status)
+    expect(statuses.filter((status) => status === 201)).toHaveLength(10)
+    expect(infobip.calls).toHaveLength(10)
+    const { data } = await first.request<Item[]>('GET', '/v1/analytics/breakdown?by=provider', { as: owner })
+    expect(data.find(({ key }) => key === 'main')).toMatchObject({ sent: 10, cost: '0.1' })
+    for (const node of nodes) await node.dispose()
+    await infobip.stop()
+    await opened.dispose()
+  },
+  60_000,
+)
