@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
+import { logoCharactersMax } from '../../src/shared/logo.ts'
 import { usageError } from '../terminal/errors.ts'
 
 const imageTypes: Readonly<Record<string, string>> = {
@@ -11,15 +12,21 @@ const imageTypes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads the logo of a ready page as a data URL. The server checks its size.
+ * Reads the logo of a ready page as a data URL. The server checks that its bytes are of an image.
  *
- * @throws usage error for a file that cannot be read or is no image
+ * @throws usage error for a file that cannot be read, is no image or is too large
  */
 export function readLogo(path: string): string {
   const type = imageTypes[extname(path).toLowerCase()]
   if (type === undefined) throw usageError('A logo must be a .png, .jpg, .gif or .webp file.')
+  const logo = `data:${type};base64,${readImage(path).toString('base64')}`
+  if (logo.length <= logoCharactersMax) return logo
+  throw usageError(`The logo is too large: ${path}`, 'Use an image of less than 24 KiB.')
+}
+
+function readImage(path: string): Buffer {
   try {
-    return `data:${type};base64,${readFileSync(path).toString('base64')}`
+    return readFileSync(path)
   } catch {
     throw usageError(`The logo cannot be read: ${path}`)
   }

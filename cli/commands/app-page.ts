@@ -32,7 +32,7 @@ export function addAppPageCommand(app: Command, runCommand: RunCommand) {
     .description('show or set up its ready page, where users verify their phone')
     .option('--on', 'turn the page on')
     .option('--off', 'turn the page off; open links are refused at once')
-    .option('--logo <file>', "PNG, JPEG, GIF or WebP image of up to 24 KiB; '' removes it")
+    .option('--logo <file>', "PNG, JPEG, GIF or WebP image of less than 24 KiB; '' removes it")
     .addHelpText(
       'after',
       examples(

@@ -1,11 +1,12 @@
 import { recordAudit, selfActor } from '../accounts/audit.ts'
-import { logoCharactersMax, type ApplicationPage } from '../model/application-page.ts'
+import type { ApplicationPage } from '../model/application-page.ts'
 import type { Actor } from '../model/audit.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Developer } from '../model/developer.ts'
 import { invalidField } from '../model/errors.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Store } from '../store/store.ts'
+import { logoCharactersMax } from '../../shared/logo.ts'
 import { isLoopback } from '../../shared/loopback.ts'
 import { requireOwnApplication } from './own-application.ts'
 

@@ -21,5 +21,3 @@ export const defaultPage: ApplicationPage = {
 }
 
 export const returnOriginsMax = 10
-/** Characters of a logo as a data URL: 24 KiB of image. */
-export const logoCharactersMax = 32 * 1024
