@@ -136,40 +136,6 @@ export const errorBody = object(
   'ErrorResponse',
 )
 
-/** Errors of every route; 400 also for an invalid query string on a route without parameters. */
-export const publicErrors = { 400: errorBody, 413: errorBody, 500: errorBody, 503: errorBody }
-
-/** Errors of routes for developers, by bearer token. 415 also for an unexpected body. */
-export const consoleErrors = {
-  ...publicErrors,
-  401: errorBody,
-  403: errorBody,
-  404: errorBody,
-  415: errorBody,
-  429: errorBody,
-}
-
-/** Errors of routes for developers that take a body. */
-export const consoleBodyErrors = {
-  ...consoleErrors,
-  409: errorBody,
-  422: errorBody,
-}
-
-/** Errors of routes for applications, by their three headers. */
-export const appErrors = {
-  ...publicErrors,
-  401: errorBody,
-  403: errorBody,
-  404: errorBody,
-  409: errorBody,
-  410: errorBody,
-  415: errorBody,
-  422: errorBody,
-  429: errorBody,
-  502: errorBody,
-}
-
 /** Response body with a single result. */
 export const data = <T extends TSchema>(schema: T) => object({ data: schema })
 

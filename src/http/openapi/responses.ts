@@ -70,12 +70,9 @@ function declaredBody({ title, content }: GeneratedOperation['responses'][string
   return { mediaType: String(contentMediaType), schema }
 }
 
-/** A body that is not the API's own error, such as that of OAuth, or of a probe that says why the server is not ready. */
-const isOwnBody = (response: GeneratedOperation['responses'][string]) => response.title !== 'ErrorResponse'
-
 /**
- * Describes the responses of an operation: the body that its route declares for each success, and an example of each
- * error that it can respond with.
+ * Describes the responses of an operation: the bodies that its route declares, and an example of each other error that it
+ * can respond with. Routes declare no error of the API: the framework would compile a check of each at the first call.
  *
  * @param errors see `operationErrors`
  */
@@ -87,8 +84,7 @@ export function describeResponses(
 ): object {
   const { operationId, responses } = operation
   const headersFor = responseHeaderNames(operation, security)
-  const declared = Object.entries(responses).filter(([, response]) => isOwnBody(response))
-  const own = new Map(declared)
+  const own = new Map(Object.entries(responses))
   const byStatus = Map.groupBy(errors, (name) => String(errorStatus(name)))
   const statuses = [...new Set([...own.keys(), ...byStatus.keys()])].toSorted()
   return Object.fromEntries(statuses.map((status) => [status, describe(status)]))

@@ -6,7 +6,7 @@ import { isoDate, type AnalyticsService, type BreakdownItem } from '../../domain
 import { breakdownDimensions } from '../../domain/model/breakdown.ts'
 import { formatPrice } from '../../domain/model/price.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { consoleErrors, data, environmentQuery, nullable, object, oneOf } from '../schemas.ts'
+import { data, environmentQuery, nullable, object, oneOf } from '../schemas.ts'
 
 const ranges = { '7d': 7, '30d': 30, '90d': 90 } as const
 const rangeNames = ['7d', '30d', '90d'] as const
@@ -129,7 +129,6 @@ export function analyticsRoutes(services: {
               'AnalyticsSummary',
             ),
           ),
-          ...consoleErrors,
         },
         detail: {
           ...detail,
@@ -182,7 +181,6 @@ export function analyticsRoutes(services: {
               ),
             ),
           ),
-          ...consoleErrors,
         },
         detail: {
           ...detail,
@@ -209,7 +207,7 @@ export function analyticsRoutes(services: {
           channel: filterQuery('Only this channel.', 16),
           provider: filterQuery('Only this provider.', 32),
         }),
-        response: { 200: data(Type.Array(breakdownItem)), ...consoleErrors },
+        response: { 200: data(Type.Array(breakdownItem)) },
         detail: {
           ...detail,
           operationId: 'getBreakdown',
@@ -233,7 +231,7 @@ export function analyticsRoutes(services: {
       },
       {
         query: object({ range: rangeQuery, environment: environmentQuery }),
-        response: { 200: data(Type.Array(costItem)), ...consoleErrors },
+        response: { 200: data(Type.Array(costItem)) },
         detail: {
           ...detail,
           operationId: 'getCosts',

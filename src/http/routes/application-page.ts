@@ -6,7 +6,7 @@ import { logoCharactersMax } from '../../shared/logo.ts'
 import { changesBody } from '../field-schemas.ts'
 import { jsonBody } from '../json-body.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { consoleBodyErrors, consoleErrors, data, idParams, name, nullable, object } from '../schemas.ts'
+import { data, idParams, name, nullable, object } from '../schemas.ts'
 
 const fields = {
   enabled: Type.Boolean({
@@ -61,7 +61,7 @@ export function applicationPageRoutes(services: {
       async ({ developer, params }) => ({ data: await present(pages.get(developer, params.id)) }),
       {
         params: idParams,
-        response: { 200: data(applicationPage), ...consoleErrors },
+        response: { 200: data(applicationPage) },
         detail: {
           ...detail,
           operationId: 'getApplicationPage',
@@ -78,7 +78,7 @@ export function applicationPageRoutes(services: {
       {
         params: idParams,
         body: changesBody(fields),
-        response: { 200: data(applicationPage), ...consoleBodyErrors },
+        response: { 200: data(applicationPage) },
         detail: {
           ...detail,
           operationId: 'updateApplicationPage',

@@ -11,7 +11,7 @@ import {
 import { jsonBody } from '../json-body.ts'
 import { formatTime } from '../pagination.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { consoleBodyErrors, consoleErrors, data, idParams, object, oneOf, timestamp } from '../schemas.ts'
+import { data, idParams, object, oneOf, timestamp } from '../schemas.ts'
 
 /** Texts by language. */
 const texts = (description: string) =>
@@ -98,7 +98,7 @@ export function applicationTemplateRoutes(services: {
       async ({ developer, params }) => ({ data: (await templates.list(developer, params.id)).map(present) }),
       {
         params: idParams,
-        response: { 200: data(Type.Array(template)), ...consoleErrors },
+        response: { 200: data(Type.Array(template)) },
         detail: {
           ...detail,
           operationId: 'listTemplates',
@@ -115,7 +115,7 @@ export function applicationTemplateRoutes(services: {
       }),
       {
         params: nameParams,
-        response: { 200: data(template), ...consoleErrors },
+        response: { 200: data(template) },
         detail: {
           ...detail,
           operationId: 'getTemplate',
@@ -136,7 +136,7 @@ export function applicationTemplateRoutes(services: {
             'Texts by language (BCP 47), each of up to 480 characters. Placeholders: `{code}` (required), `{app}`, `{ttl}` (minutes until the code expires; `{minutes}` is the same), and for a payment both `{amount}` and `{payee}`. A message is in the language that a send, the application or the country of the phone asks for, else in English, else in the first of the texts.',
           ),
         }),
-        response: { 200: data(template), ...consoleBodyErrors },
+        response: { 200: data(template) },
         detail: {
           ...detail,
           operationId: 'putTemplate',
@@ -156,7 +156,6 @@ export function applicationTemplateRoutes(services: {
         params: nameParams,
         response: {
           200: data(object({ name: Type.String(), deleted: Type.Boolean() }, 'TemplateDeletion')),
-          ...consoleErrors,
         },
         detail: {
           ...detail,

@@ -10,8 +10,6 @@ import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
 import {
-  consoleBodyErrors,
-  consoleErrors,
   data,
   deleted,
   idempotencyKey,
@@ -146,7 +144,7 @@ export function applicationRoutes(services: {
           projectId: Type.Optional(Type.String({ description: 'Only applications of this project.' })),
           ...pageQuery,
         }),
-        response: { 200: page(application), ...consoleErrors },
+        response: { 200: page(application) },
         detail: {
           ...detail,
           operationId: 'listApplications',
@@ -166,7 +164,7 @@ export function applicationRoutes(services: {
       },
       {
         body: object({ name, projectId: Type.String(), environment, ...initialSettings }),
-        response: { 201: data(createdApplication), ...consoleBodyErrors },
+        response: { 201: data(createdApplication) },
         detail: {
           ...detail,
           parameters: [idempotencyKey],
@@ -182,7 +180,7 @@ export function applicationRoutes(services: {
       async ({ developer, params }) => ({ data: present(await applications.get(developer, params.id)) }),
       {
         params: idParams,
-        response: { 200: data(application), ...consoleErrors },
+        response: { 200: data(application) },
         detail: {
           ...detail,
           operationId: 'getApplication',
@@ -199,7 +197,7 @@ export function applicationRoutes(services: {
       {
         params: idParams,
         body: changesBody({ name, status, ...requestSchemas(applicationFields) }),
-        response: { 200: data(application), ...consoleBodyErrors },
+        response: { 200: data(application) },
         detail: {
           ...detail,
           operationId: 'updateApplication',
@@ -217,7 +215,7 @@ export function applicationRoutes(services: {
       },
       {
         params: idParams,
-        response: { 200: deleted, ...consoleErrors },
+        response: { 200: deleted },
         detail: {
           ...detail,
           operationId: 'deleteApplication',
@@ -235,7 +233,7 @@ export function applicationRoutes(services: {
       },
       {
         params: object({ id: Type.String(), type: rotationType }),
-        response: { 200: data(rotatedCredential), ...consoleErrors },
+        response: { 200: data(rotatedCredential) },
         detail: {
           ...detail,
           operationId: 'rotateCredential',
@@ -252,7 +250,7 @@ export function applicationRoutes(services: {
       }),
       {
         params: idParams,
-        response: { 200: data(object({ webhookSecret: Type.String() }, 'WebhookSecret')), ...consoleErrors },
+        response: { 200: data(object({ webhookSecret: Type.String() }, 'WebhookSecret')) },
         detail: {
           ...detail,
           operationId: 'getWebhookSecret',

@@ -7,7 +7,7 @@ import type { IdentityProvider, LoginSettings } from '../../domain/accounts/iden
 import type { ReadClient } from '../client.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { jsonBody } from '../json-body.ts'
-import { consoleBodyErrors, data, errorBody, nullable, object, publicErrors } from '../schemas.ts'
+import { data, nullable, object } from '../schemas.ts'
 import { identityProviderRoutes } from './identity-provider.ts'
 
 export type AuthServices = {
@@ -56,7 +56,7 @@ export function authRoutes(services: AuthServices) {
 
   return new Elysia({ prefix: '/v1/auth' })
     .get('/config', async () => ({ data: await services.loginSettings() }), {
-      response: { 200: data(loginSettingsSchema), ...publicErrors },
+      response: { 200: data(loginSettingsSchema) },
       detail: {
         tags: ['Login'],
         security: [],
@@ -87,9 +87,6 @@ export function authRoutes(services: AuthServices) {
             body: object({ currentPassword: Type.String(), newPassword: Type.String() }),
             response: {
               200: data(object({ changed: Type.Boolean() }, 'PasswordChange')),
-              ...consoleBodyErrors,
-              429: errorBody,
-              503: errorBody,
             },
             detail: {
               tags: ['Login'],

@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { Type } from '@sinclair/typebox'
 import { notFound, ServiceError } from '../../domain/model/errors.ts'
 import { readText } from '../json-body.ts'
-import { data, errorBody, object } from '../schemas.ts'
+import { data, object } from '../schemas.ts'
 
 /** Raw callback request of a provider. */
 export type CallbackRequest = {
@@ -69,13 +69,6 @@ export function callbackRoutes({ receiveCallback }: { receiveCallback: ReceiveCa
     params: object({ provider: Type.String(), token: Type.String() }),
     response: {
       200: Type.Union([data(object({ received: Type.Literal(true) })), Type.String()]),
-      400: errorBody,
-      403: errorBody,
-      404: errorBody,
-      413: errorBody,
-      415: errorBody,
-      500: errorBody,
-      503: errorBody,
     },
     detail: { hide: true },
   }

@@ -5,7 +5,7 @@ import type { ProviderStatus, ProviderStatusService } from '../../domain/otp/pro
 import { guardRules } from '../../domain/model/guard.ts'
 import { formatTime } from '../pagination.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { consoleErrors, data, messageChannel, nullable, object, oneOf, timestamp } from '../schemas.ts'
+import { data, messageChannel, nullable, object, oneOf, timestamp } from '../schemas.ts'
 
 const provider = object(
   {
@@ -170,7 +170,7 @@ export function deliveryStatusRoutes(services: {
         data: (await services.providerStatus.list(developer.id)).map(presentProvider),
       }),
       {
-        response: { 200: data(Type.Array(provider)), ...consoleErrors },
+        response: { 200: data(Type.Array(provider)) },
         detail: {
           ...detail,
           operationId: 'listProviders',
@@ -184,7 +184,7 @@ export function deliveryStatusRoutes(services: {
       '/guard',
       async ({ developer }) => ({ data: presentGuard(await services.guardStatus.read(developer.id)) }),
       {
-        response: { 200: data(guard), ...consoleErrors },
+        response: { 200: data(guard) },
         detail: {
           ...detail,
           operationId: 'getGuard',

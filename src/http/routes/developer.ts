@@ -5,16 +5,7 @@ import { changesBody } from '../field-schemas.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { jsonBody } from '../json-body.ts'
 import { formatTime } from '../pagination.ts'
-import {
-  consoleBodyErrors,
-  consoleErrors,
-  data,
-  name,
-  nullable,
-  object,
-  timestamp,
-  visibleText,
-} from '../schemas.ts'
+import { data, name, nullable, object, timestamp, visibleText } from '../schemas.ts'
 
 const profile = object(
   {
@@ -80,7 +71,7 @@ export function developerRoutes(services: {
     .use(jsonBody)
     .use(requireDeveloper(services.authenticateBeforeTotp))
     .get('/me', ({ developer }) => ({ data: present(developers.toProfile(developer)) }), {
-      response: { 200: data(profile), ...consoleErrors },
+      response: { 200: data(profile) },
       detail: {
         ...detail,
         operationId: 'getProfile',
@@ -93,7 +84,7 @@ export function developerRoutes(services: {
       async ({ developer, body }) => ({ data: present(await developers.update(developer, body)) }),
       {
         body: changesBody({ name, company }),
-        response: { 200: data(profile), ...consoleBodyErrors },
+        response: { 200: data(profile) },
         detail: {
           ...detail,
           operationId: 'updateProfile',

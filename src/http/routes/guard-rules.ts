@@ -6,8 +6,6 @@ import { jsonBody } from '../json-body.ts'
 import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import {
-  consoleBodyErrors,
-  consoleErrors,
   data,
   dateTime,
   deleted,
@@ -92,7 +90,7 @@ export function guardRuleRoutes(services: {
         services.paginate({ developer, path, query }, (page) => listRules.list(developer, page), present),
       {
         query: object(pageQuery),
-        response: { 200: page(guardRule), ...consoleErrors },
+        response: { 200: page(guardRule) },
         detail: {
           ...detail,
           operationId: 'listGuardRules',
@@ -111,7 +109,7 @@ export function guardRuleRoutes(services: {
       },
       {
         body: newGuardRule,
-        response: { 201: data(guardRule), ...consoleBodyErrors },
+        response: { 201: data(guardRule) },
         detail: {
           ...detail,
           operationId: 'createGuardRule',
@@ -129,7 +127,7 @@ export function guardRuleRoutes(services: {
       },
       {
         params: idParams,
-        response: { 200: deleted, ...consoleErrors },
+        response: { 200: deleted },
         detail: {
           ...detail,
           operationId: 'deleteGuardRule',

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Clock } from '../../domain/model/clock.ts'
 import { formatTime } from '../pagination.ts'
-import { data, object, publicErrors, timestamp } from '../schemas.ts'
+import { data, object, timestamp } from '../schemas.ts'
 
 /** Checks whether the server can serve requests. Resolves to `ready` or to the cause why it cannot. */
 export type Readiness = () => Promise<'ready' | 'draining' | 'certificate' | 'database'>
@@ -24,7 +24,6 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
               'Health',
             ),
           ),
-          ...publicErrors,
         },
         detail: {
           tags,
@@ -52,7 +51,6 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
       },
       {
         response: {
-          ...publicErrors,
           200: data(readinessSchema),
           503: data(readinessSchema),
         },

@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/model/errors.ts'
 import type { IdentityProvider } from '../../domain/accounts/identity-provider.ts'
 import type { ReadClient } from '../client.ts'
 import { toOAuthResult, readForm } from '../oauth.ts'
-import { errorBody, object, publicErrors } from '../schemas.ts'
+import { errorBody, object } from '../schemas.ts'
 
 const tokens = object(
   {
@@ -37,15 +37,11 @@ const serviceOrOAuthError = Type.Union([oauthError, errorBody], { title: 'TokenE
 
 const oauthErrors = {
   400: serviceOrOAuthError,
-  404: errorBody,
   413: serviceOrOAuthError,
   415: oauthError,
   429: oauthError,
-  500: errorBody,
   503: oauthError,
 }
-
-const documentErrors = { ...publicErrors, 404: errorBody }
 
 const stringArray = Type.Array(Type.String())
 
@@ -114,7 +110,7 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
 
   return new Elysia()
     .get('/.well-known/openid-configuration', () => getProvider().discovery(), {
-      response: { 200: metadata, ...documentErrors },
+      response: { 200: metadata },
       detail: {
         ...detail,
         operationId: 'discoverProvider',
@@ -125,7 +121,6 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
     .get('/jwks.json', () => getProvider().publicKeys(), {
       response: {
         200: object({ keys: Type.Array(publicKey) }, 'PublicKeys'),
-        ...documentErrors,
       },
       detail: {
         ...detail,

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import type { InboxItem, InboxService } from '../../domain/otp/inbox.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
-import { consoleErrors, nullable, object, page, pageQuery, timestamp } from '../schemas.ts'
+import { nullable, object, page, pageQuery, timestamp } from '../schemas.ts'
 
 const item = object(
   {
@@ -43,7 +43,7 @@ export function inboxRoutes(services: {
         ),
       {
         query: object(pageQuery),
-        response: { 200: page(item), ...consoleErrors },
+        response: { 200: page(item) },
         detail: {
           tags: ['Inbox'],
           security: [{ console: [] }],

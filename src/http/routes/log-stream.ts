@@ -5,7 +5,7 @@ import type { LogStreams } from '../../domain/log/stream.ts'
 import type { Clock } from '../../domain/model/clock.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { createEventStream } from '../event-stream.ts'
-import { consoleErrors, environmentQuery, eventStream, object } from '../schemas.ts'
+import { environmentQuery, eventStream, object } from '../schemas.ts'
 import { readTraceId } from '../trace.ts'
 import { logTypeQuery, presentLogEntry, readLogTypes } from './logs.ts'
 import type { World } from '../../world/world.ts'
@@ -85,7 +85,6 @@ export function logStreamRoutes(services: {
         200: eventStream(
           'Endless stream of server-sent events, each with an entry as `data` and its id as `id`. An `id` without `data` is a position to resume from. `event: end` gives the reason why the server ends the stream.',
         ),
-        ...consoleErrors,
       },
       detail: {
         tags: ['Logs'],

@@ -14,7 +14,6 @@ import { presentChoice, routeChoice } from '../route-choice.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
 import {
-  consoleErrors,
   environmentQuery,
   jsonText,
   nullable,
@@ -267,7 +266,7 @@ export function logRoutes(services: {
           description: 'Order within the page: `asc` (default) is oldest first.',
         }),
       }),
-      response: { 200: jsonText(logPage), ...consoleErrors },
+      response: { 200: jsonText(logPage) },
       detail: {
         tags: ['Logs'],
         security: [{ console: [] }],

@@ -11,7 +11,7 @@ import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { deferRateHeaders, setRateHeaders } from '../rate-headers.ts'
 import { requireApplication } from '../require-application.ts'
-import { appErrors, country, data, idempotencyKey, idParams, object, oneOf } from '../schemas.ts'
+import { country, data, idempotencyKey, idParams, object, oneOf } from '../schemas.ts'
 
 /** The routes of codes of other systems, below `/v1/otp`. */
 export function otpDeliverRoute(services: {
@@ -73,7 +73,6 @@ export function otpDeliverRoute(services: {
               'DeliveredCode',
             ),
           ),
-          ...appErrors,
         },
         detail: {
           tags: ['OTP'],
@@ -107,7 +106,6 @@ export function otpDeliverRoute(services: {
               'ReportedOutcome',
             ),
           ),
-          ...appErrors,
         },
         detail: {
           tags: ['OTP'],

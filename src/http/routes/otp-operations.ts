@@ -17,7 +17,7 @@ import { jsonBody } from '../json-body.ts'
 import { formatTime } from '../pagination.ts'
 import { setRateHeaders, deferRateHeaders } from '../rate-headers.ts'
 import { checkedVariables, templateFields } from './template-fields.ts'
-import { appErrors, country, data, idempotencyKey, object, timestamp, oneOf } from '../schemas.ts'
+import { country, data, idempotencyKey, object, timestamp, oneOf } from '../schemas.ts'
 
 const requestId = Type.String({ minLength: 1, maxLength: 64 })
 const channel = oneOf(channels)
@@ -143,7 +143,7 @@ export function otpOperationRoutes(services: {
           challenge: Type.Optional(challenge),
           ...templateFields,
         }),
-        response: { 201: data(sentOtp), ...appErrors },
+        response: { 201: data(sentOtp) },
         detail: {
           ...detail,
           parameters: [idempotencyKey],
@@ -171,7 +171,7 @@ export function otpOperationRoutes(services: {
           channel: Type.Optional(channel),
           challenge: Type.Optional({ ...challenge, description: 'As in a send.' }),
         }),
-        response: { 200: data(sentOtp), ...appErrors },
+        response: { 200: data(sentOtp) },
         detail: {
           ...detail,
           parameters: [idempotencyKey],
@@ -210,7 +210,6 @@ export function otpOperationRoutes(services: {
         }),
         response: {
           200: data(verifiedOtp),
-          ...appErrors,
         },
         detail: {
           ...detail,
@@ -236,7 +235,6 @@ export function otpOperationRoutes(services: {
               'CanceledOtp',
             ),
           ),
-          ...appErrors,
         },
         detail: {
           ...detail,

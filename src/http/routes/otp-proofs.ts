@@ -11,7 +11,7 @@ import { jsonBody } from '../json-body.ts'
 import { formatTime } from '../pagination.ts'
 import { deferRateHeaders, setRateHeaders } from '../rate-headers.ts'
 import { requireApplication } from '../require-application.ts'
-import { appErrors, country, data, idempotencyKey, object, oneOf } from '../schemas.ts'
+import { country, data, idempotencyKey, object, oneOf } from '../schemas.ts'
 import { deviceId, phone, verifiedOtp } from './otp-operations.ts'
 
 /** Issues test proofs, in development mode. */
@@ -79,7 +79,7 @@ export function otpProofRoutes(services: {
           clientIp: Type.Optional(sendFields.clientIp),
           deviceId: Type.Optional(deviceId),
         }),
-        response: { 201: data(verifiedOtp), ...appErrors },
+        response: { 201: data(verifiedOtp) },
         detail: {
           ...detail,
           parameters: [idempotencyKey],

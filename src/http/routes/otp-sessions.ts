@@ -13,18 +13,7 @@ import { formatTime, formatTimeOrNull } from '../pagination.ts'
 import { setRateHeaders } from '../rate-headers.ts'
 import { requireApplication, requireEither } from '../require-application.ts'
 import type { AuthenticateDeveloper } from '../require-developer.ts'
-import {
-  appErrors,
-  consoleErrors,
-  country,
-  data,
-  idParams,
-  nullable,
-  object,
-  oneOf,
-  text,
-  timestamp,
-} from '../schemas.ts'
+import { country, data, idParams, nullable, object, oneOf, text, timestamp } from '../schemas.ts'
 import { sessionTemplateFields } from './template-fields.ts'
 
 const createdSession = object(
@@ -146,7 +135,7 @@ export function otpSessionRoutes(services: {
           }),
           ...sessionTemplateFields,
         }),
-        response: { 201: data(createdSession), ...appErrors },
+        response: { 201: data(createdSession) },
         detail: {
           tags: ['OTP'],
           security: [{ clientId: [], clientSecret: [], apiKey: [] }],
@@ -167,7 +156,7 @@ export function otpSessionRoutes(services: {
     },
     {
       params: idParams,
-      response: { 200: data(session), ...consoleErrors },
+      response: { 200: data(session) },
       detail: {
         tags: ['OTP'],
         security: [{ console: [] }, { clientId: [], clientSecret: [], apiKey: [] }],

@@ -15,7 +15,6 @@ import { requireDeveloper, type AuthenticateDeveloper } from '../require-develop
 import { setRateHeaders } from '../rate-headers.ts'
 import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
-  consoleErrors,
   countryQuery,
   data,
   environmentQuery,
@@ -145,7 +144,7 @@ export function otpRoutes(services: {
         ),
         country: countryQuery,
       }),
-      response: { 200: page(otpRequest), ...consoleErrors },
+      response: { 200: page(otpRequest) },
       detail: {
         ...consoleDetail,
         operationId: 'listOtpRequests',
@@ -162,7 +161,7 @@ export function otpRoutes(services: {
       async ({ caller, params }) => ({ data: present(await otp.get(ownerOf(caller), params.id)) }),
       {
         params: idParams,
-        response: { 200: data(otpRequest), ...consoleErrors },
+        response: { 200: data(otpRequest) },
         detail: {
           tags: ['OTP'],
           security: eitherSecurity,
@@ -193,7 +192,7 @@ export function otpRoutes(services: {
     {
       params: idParams,
       query: object(pageQuery),
-      response: { 200: page(logEntry), ...consoleErrors },
+      response: { 200: page(logEntry) },
       detail: {
         tags: ['OTP'],
         security: eitherSecurity,

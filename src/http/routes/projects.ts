@@ -8,8 +8,6 @@ import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
 import {
-  consoleBodyErrors,
-  consoleErrors,
   data,
   deleted,
   idempotencyKey,
@@ -65,7 +63,7 @@ export function projectRoutes(services: {
         services.paginate({ developer, path, query }, (page) => projects.list(developer, page), present),
       {
         query: object(pageQuery),
-        response: { 200: page(project), ...consoleErrors },
+        response: { 200: page(project) },
         detail: {
           ...detail,
           operationId: 'listProjects',
@@ -85,7 +83,7 @@ export function projectRoutes(services: {
       },
       {
         body: object({ name, description: Type.Optional(description) }),
-        response: { 201: data(project), ...consoleBodyErrors },
+        response: { 201: data(project) },
         detail: {
           ...detail,
           parameters: [idempotencyKey],
@@ -100,7 +98,7 @@ export function projectRoutes(services: {
       async ({ developer, params }) => ({ data: present(await projects.get(developer, params.id)) }),
       {
         params: idParams,
-        response: { 200: data(project), ...consoleErrors },
+        response: { 200: data(project) },
         detail: {
           ...detail,
           operationId: 'getProject',
@@ -117,7 +115,7 @@ export function projectRoutes(services: {
       {
         params: idParams,
         body: changesBody({ name, description }),
-        response: { 200: data(project), ...consoleBodyErrors },
+        response: { 200: data(project) },
         detail: {
           ...detail,
           operationId: 'updateProject',
@@ -135,7 +133,7 @@ export function projectRoutes(services: {
       },
       {
         params: idParams,
-        response: { 200: deleted, ...consoleErrors, 409: consoleBodyErrors[409] },
+        response: { 200: deleted },
         detail: {
           ...detail,
           operationId: 'deleteProject',

@@ -4,7 +4,7 @@ import { choiceReasons, estimateScopes, strategies } from '../../domain/model/ro
 import type { ProviderEstimate, RouteStatus, RouteStatusService } from '../../domain/routing/route-status.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { presentPrice, toPercentage, weighedProvider } from '../route-choice.ts'
-import { consoleErrors, data, messageChannel, nullable, object, oneOf } from '../schemas.ts'
+import { data, messageChannel, nullable, object, oneOf } from '../schemas.ts'
 
 const routeProvider = object(
   {
@@ -85,7 +85,7 @@ export function routeStatusRoutes(services: {
       return { data: rows.map((row) => presentRoute(row, services.routeStatus.currency())) }
     },
     {
-      response: { 200: data(Type.Array(route)), ...consoleErrors },
+      response: { 200: data(Type.Array(route)) },
       detail: {
         tags: ['Delivery'],
         security: [{ console: [] }],

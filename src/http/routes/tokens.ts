@@ -8,8 +8,6 @@ import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
-  consoleBodyErrors,
-  consoleErrors,
   data,
   dateTime,
   deleted,
@@ -88,7 +86,7 @@ export function tokenRoutes(services: {
         services.paginate({ developer, path, query }, (page) => apiTokens.list(developer, page), present),
       {
         query: object(pageQuery),
-        response: { 200: page(apiToken), ...consoleErrors },
+        response: { 200: page(apiToken) },
         detail: {
           ...detail,
           operationId: 'listApiTokens',
@@ -109,7 +107,7 @@ export function tokenRoutes(services: {
       },
       {
         body: newApiToken,
-        response: { 201: data(createdApiToken), ...consoleBodyErrors },
+        response: { 201: data(createdApiToken) },
         detail: {
           ...detail,
           parameters: [idempotencyKey],
@@ -128,7 +126,7 @@ export function tokenRoutes(services: {
       },
       {
         params: idParams,
-        response: { 200: deleted, ...consoleErrors },
+        response: { 200: deleted },
         detail: {
           ...detail,
           operationId: 'revokeApiToken',

@@ -2,10 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { jsonBody } from '../json-body.ts'
 import { requireDeveloper } from '../require-developer.ts'
-import { consoleBodyErrors, consoleErrors, data, errorBody, object } from '../schemas.ts'
+import { data, object } from '../schemas.ts'
 import { requireBuiltIn, type AuthServices } from './auth.ts'
-
-const errors = { 404: errorBody, 409: errorBody, 429: errorBody }
 
 const proposal = object(
   {
@@ -45,7 +43,7 @@ export function totpRoutes(services: AuthServices) {
     .use(jsonBody)
     .use(requireDeveloper(authenticateBeforeTotp))
     .post('', async ({ developer }) => ({ data: await requireBuiltIn(services).totp.propose(developer) }), {
-      response: { 200: data(proposal), ...consoleErrors, ...errors },
+      response: { 200: data(proposal) },
       detail: {
         ...detail,
         operationId: 'proposeTotp',
@@ -62,7 +60,7 @@ export function totpRoutes(services: AuthServices) {
       },
       {
         body: object({ code: Type.String({ description: 'Current code of the authenticator app.' }) }),
-        response: { 200: data(confirmation), ...consoleBodyErrors, ...errors },
+        response: { 200: data(confirmation) },
         detail: {
           ...detail,
           operationId: 'confirmTotp',
@@ -85,8 +83,6 @@ export function totpRoutes(services: AuthServices) {
         body: proof,
         response: {
           200: data(object({ enabled: Type.Boolean() }, 'TotpState')),
-          ...consoleBodyErrors,
-          ...errors,
         },
         detail: {
           ...detail,

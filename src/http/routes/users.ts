@@ -13,8 +13,6 @@ import { requireEither } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
 import {
-  consoleBodyErrors,
-  consoleErrors,
   countryQuery,
   data,
   environmentQuery,
@@ -128,7 +126,7 @@ export function userRoutes(services: {
           ),
           country: countryQuery,
         }),
-        response: { 200: page(identity), ...consoleErrors },
+        response: { 200: page(identity) },
         detail: {
           tags,
           security: [{ console: [] }],
@@ -163,7 +161,7 @@ export function userRoutes(services: {
             'Only a user of this environment. Without it, an API key finds users of its own environment, and a developer those of live, or else of test.',
         }),
       }),
-      response: { 200: data(identity), ...consoleErrors },
+      response: { 200: data(identity) },
       detail: {
         tags,
         security: [{ console: [] }, { apiKey: [] }],
@@ -189,7 +187,7 @@ export function userRoutes(services: {
           country: countryQuery,
           erase: { ...oneOf(['true']), description: 'Must be `true`: an erasure cannot be undone.' },
         }),
-        response: { 200: data(erasure), ...consoleBodyErrors },
+        response: { 200: data(erasure) },
         detail: {
           tags,
           security: [{ console: [] }],
@@ -209,7 +207,7 @@ export function userRoutes(services: {
       {
         params: phoneParams,
         query: object({ country: countryQuery }),
-        response: { 200: data(unlocking), ...consoleBodyErrors },
+        response: { 200: data(unlocking) },
         detail: {
           tags,
           security: [{ console: [] }],

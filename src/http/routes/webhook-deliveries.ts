@@ -11,19 +11,7 @@ import type { DeliveryWithAttempts, WebhookDeliveryService } from '../../domain/
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { jsonBody } from '../json-body.ts'
 import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
-import {
-  consoleBodyErrors,
-  consoleErrors,
-  data,
-  dateTime,
-  idParams,
-  nullable,
-  object,
-  oneOf,
-  page,
-  pageQuery,
-  timestamp,
-} from '../schemas.ts'
+import { data, dateTime, idParams, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
 
 const error = nullable(oneOf(webhookErrors))
 
@@ -143,7 +131,7 @@ export function webhookDeliveryRoutes(services: {
           status: Type.Optional({ ...oneOf(webhookDeliveryStatuses), description: statusDescription }),
           type: Type.Optional(oneOf(eventKinds)),
         }),
-        response: { 200: page(delivery), ...consoleErrors },
+        response: { 200: page(delivery) },
         detail: {
           ...detail,
           operationId: 'listWebhookDeliveries',
@@ -159,7 +147,7 @@ export function webhookDeliveryRoutes(services: {
       }),
       {
         params,
-        response: { 200: data(deliveryDetail), ...consoleErrors },
+        response: { 200: data(deliveryDetail) },
         detail: {
           ...detail,
           operationId: 'getWebhookDelivery',
@@ -175,7 +163,7 @@ export function webhookDeliveryRoutes(services: {
       }),
       {
         params,
-        response: { 200: data(deliveryDetail), ...consoleErrors },
+        response: { 200: data(deliveryDetail) },
         detail: {
           ...detail,
           operationId: 'redeliverWebhook',
@@ -202,7 +190,6 @@ export function webhookDeliveryRoutes(services: {
               'WebhookRecovery',
             ),
           ),
-          ...consoleBodyErrors,
         },
         detail: {
           ...detail,

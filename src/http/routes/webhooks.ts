@@ -14,8 +14,6 @@ import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
-  consoleBodyErrors,
-  consoleErrors,
   data,
   deleted,
   idempotencyKey,
@@ -162,7 +160,7 @@ export function webhookRoutes(services: {
           ...pageQuery,
           appId: Type.Optional(Type.String({ description: 'Only endpoints of this application.' })),
         }),
-        response: { 200: page(endpoint), ...consoleErrors },
+        response: { 200: page(endpoint) },
         detail: {
           ...detail,
           operationId: 'listWebhooks',
@@ -189,7 +187,7 @@ export function webhookRoutes(services: {
           description: Type.Optional(description),
           headers: Type.Optional(newHeaders),
         }),
-        response: { 201: data(endpoint), ...consoleBodyErrors },
+        response: { 201: data(endpoint) },
         detail: {
           ...detail,
           parameters: [idempotencyKey],
@@ -205,7 +203,7 @@ export function webhookRoutes(services: {
       async ({ developer, params }) => ({ data: present(await endpoints.get(developer, params.id)) }),
       {
         params: idParams,
-        response: { 200: data(endpoint), ...consoleErrors },
+        response: { 200: data(endpoint) },
         detail: {
           ...detail,
           operationId: 'getWebhook',
@@ -223,7 +221,7 @@ export function webhookRoutes(services: {
       {
         params: idParams,
         body: changesBody({ url, events, status, description, headers: changedHeaders }),
-        response: { 200: data(endpoint), ...consoleBodyErrors },
+        response: { 200: data(endpoint) },
         detail: {
           ...detail,
           operationId: 'updateWebhook',
@@ -241,7 +239,7 @@ export function webhookRoutes(services: {
       },
       {
         params: idParams,
-        response: { 200: deleted, ...consoleErrors },
+        response: { 200: deleted },
         detail: {
           ...detail,
           operationId: 'deleteWebhook',
@@ -255,7 +253,7 @@ export function webhookRoutes(services: {
       async ({ developer, params }) => ({ data: await webhookTester.test(developer, params.id) }),
       {
         params: idParams,
-        response: { 200: data(testResult), ...consoleErrors },
+        response: { 200: data(testResult) },
         detail: {
           ...detail,
           operationId: 'testWebhook',
