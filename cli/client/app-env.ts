@@ -7,7 +7,7 @@ export const clientSystems = ['otpd', 'twilio-verify', 'camara', 'supabase'] as 
 export type ClientSystem = (typeof clientSystems)[number]
 
 /** Credentials of a client. The secrets are undefined where they are not known. */
-export type ClientCredentials = Pick<Application, 'id' | 'clientId'> & {
+type ClientCredentials = Pick<Application, 'id' | 'clientId'> & {
   clientSecret: string | undefined
   apiKey: string | undefined
   webhookSecret: string

@@ -7,7 +7,7 @@ import { isRecord } from '../../src/shared/json.ts'
 
 export type EnvFileOption = { envFile?: string }
 
-export type EnvFile = { path: string; values: Record<string, string> }
+type EnvFile = { path: string; values: Record<string, string> }
 
 /**
  * Reads `KEY=value` lines; accepts `export`, quotes, comments and blank lines, as shells and dotenv files do.

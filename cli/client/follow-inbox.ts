@@ -4,7 +4,7 @@ import { CliError, isRetryable } from '../terminal/errors.ts'
 import { whenAborted } from '../terminal/interrupt.ts'
 import type { InboxItem } from './resources.ts'
 
-export type InboxEvent =
+type InboxEvent =
   | { kind: 'message'; item: InboxItem }
   /** The server does not respond; polling continues until it does. */
   | { kind: 'disconnected' }

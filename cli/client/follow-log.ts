@@ -10,13 +10,13 @@ import type { ServerChoice } from '../session/server-choice.ts'
 import type { Tokens } from '../session/tokens.ts'
 import { readSse } from './sse.ts'
 
-export type LogStreamEvent =
+type LogStreamEvent =
   | { kind: 'entry'; entry: LogEntry; json: string }
   /** The connection was lost; it is retried until it is back. */
   | { kind: 'disconnected'; reason: string }
   | { kind: 'reconnected'; afterMs: number }
 
-export type FollowOptions = {
+type FollowOptions = {
   query: NonNullable<Call<'GET', '/v1/logs/stream'>['query']>
   /** Ends the generator without an error. */
   signal: AbortSignal

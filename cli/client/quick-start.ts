@@ -1,6 +1,6 @@
 import type { Application } from './resources.ts'
 
-export type QuickStart = {
+type QuickStart = {
   /** Name of the language or tool, for people. */
   title: string
   text: string

@@ -15,7 +15,7 @@ export type LogSearch = {
   limit: number
 }
 
-export type RecentLog = {
+type RecentLog = {
   /** Oldest first. */
   entries: LogEntry[]
   /** Newest entry that was found; following the log after it misses nothing. */

@@ -1,5 +1,5 @@
 /** One server-sent event; `data` is null for an event with only an `id`. */
-export type SseMessage = { id: string | null; event: string; data: string | null }
+type SseMessage = { id: string | null; event: string; data: string | null }
 
 /**
  * Reads server-sent events (WHATWG HTML §9.2.6) until the stream ends. Comments are skipped, but count as activity.

@@ -14,7 +14,7 @@ export type Column<Row> = {
   cell(row: Row): Span
 }
 
-export type FittedColumn<Row> = Column<Row> & { fittedWidth: number }
+type FittedColumn<Row> = Column<Row> & { fittedWidth: number }
 
 /** Spaces between two columns, and room for the pointer before the first. */
 const gap = 2

@@ -78,7 +78,7 @@ export type Dialog =
   /** Command palette, with the actions that were possible when it was opened. */
   | { kind: 'palette'; bindings: readonly ActiveBinding[] }
 
-export type Toast = { text: string; tone: 'good' | 'bad' | 'neutral' }
+type Toast = { text: string; tone: 'good' | 'bad' | 'neutral' }
 
 export type ServerState = 'operational' | 'not ready' | 'unreachable'
 

@@ -22,7 +22,7 @@ const unicode = {
   corners: ['┌', '┐', '└', '┘'],
 }
 
-export type Symbols = typeof unicode
+type Symbols = typeof unicode
 
 const ascii: Symbols = {
   on: '*',

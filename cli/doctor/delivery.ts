@@ -6,7 +6,7 @@ import { routeChecks } from './routes.ts'
 import { isLoopback, isLoopbackAddress } from '../../src/shared/loopback.ts'
 import { guardAlertCheck, openCircuitCheck } from '../../src/shared/operating-checks.ts'
 
-export type DeliveryFacts = {
+type DeliveryFacts = {
   config: Config
   /** Each provider with the channels that its settings support. */
   providers: readonly ConfiguredProvider[]

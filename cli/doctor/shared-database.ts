@@ -3,7 +3,7 @@ import { goneNodeCheck } from '../../src/shared/operating-checks.ts'
 import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
 import { auditChecks } from './data-dir.ts'
 
-export type SharedDatabaseInfo = {
+type SharedDatabaseInfo = {
   /** Variable, file or credential of the master key. */
   masterKeySource: string | null
   nowMs: number

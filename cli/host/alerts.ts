@@ -24,7 +24,7 @@ export type DestinationState = {
 export type AlertState = Pick<HostAlerts, 'alerts' | 'waiting'> & { destinations: DestinationState[] }
 
 /** Result of a test of one destination. */
-export type AlertTest = { destination: string; sent: boolean; failure: string | null }
+type AlertTest = { destination: string; sent: boolean; failure: string | null }
 
 /** Lists the destinations of the running server, otherwise those of the configuration. */
 export async function listDestinations(flags: HostFlags): Promise<Config['alerts']> {

@@ -14,7 +14,7 @@ export const packageUrl = ({ name, version, arch }: DebianPackage) =>
   `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${arch}`
 
 /** Files of Debian that an executable with glibc needs, and the packages that they come from. */
-export type ImageBase = { files: ArchiveFile[]; packages: DebianPackage[] }
+type ImageBase = { files: ArchiveFile[]; packages: DebianPackage[] }
 
 /** Debian 13, the stable release. */
 const suite = 'trixie'

@@ -4,7 +4,7 @@ import { git } from './git.ts'
 import { findTarget, targetNames, type Target } from './targets.ts'
 
 /** The parts of a release that need tools beyond Node and npm. */
-export const releaseParts = ['packages', 'image', 'repositories'] as const
+const releaseParts = ['packages', 'image', 'repositories'] as const
 export type ReleasePart = (typeof releaseParts)[number]
 
 export type ReleaseOptions = {

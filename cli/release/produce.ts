@@ -26,7 +26,7 @@ export type ReleaseInputs = {
   at: string
 }
 
-export type ReleasePlan = ReleaseInputs & {
+type ReleasePlan = ReleaseInputs & {
   targets: readonly Target[]
   /** Parts that are not wanted. */
   without: readonly ReleasePart[]

@@ -4,7 +4,7 @@ import { checkMachSignature } from './mach-signature.ts'
 import { hostTarget, type Target } from './targets.ts'
 
 /** The result of a check; `missing` names what this machine lacks for it. */
-export type SmokeResult = { kind: 'passed'; detail: string } | { kind: 'missing'; detail: string }
+type SmokeResult = { kind: 'passed'; detail: string } | { kind: 'missing'; detail: string }
 
 type Runner = { command: (binary: string, folder: string) => string[] } | { missing: string }
 

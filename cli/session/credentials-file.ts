@@ -44,7 +44,7 @@ export type Login = {
 const noLogins = (): StoredLogins => ({ current: null, logins: {}, contexts: {} })
 
 /** Returns `$OTPD_CONFIG_DIR`, or `otpd` below the user's configuration directory (XDG Base Directory Specification). */
-export function configDirectory(io: Io) {
+function configDirectory(io: Io) {
   if (io.env.OTPD_CONFIG_DIR) return io.env.OTPD_CONFIG_DIR
   return join(io.env.XDG_CONFIG_HOME || join(io.homeDirectory, '.config'), 'otpd')
 }

@@ -1,8 +1,6 @@
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import { isRecord } from '../../src/shared/json.ts'
 
-export type CallbackListener = ReturnType<typeof listenForCallback>
-
 /**
  * Listens on 127.0.0.1 for the redirect that brings the browser back from the provider (RFC 8252 §7.3). Any other
  * request, from a stale page or another program, is rejected and does not end the login.

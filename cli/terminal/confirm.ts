@@ -2,7 +2,7 @@ import { CliError, exitCodes, usageError } from './errors.ts'
 import type { PromptContext } from './prompt.ts'
 import { printable } from './text.ts'
 
-export type Confirmation = {
+type Confirmation = {
   /** Finds the id of the resource; called only with --yes or when prompting is possible. */
   find: () => Promise<string>
   /** Returns the question, and the name to type. The id is accepted too. */

@@ -20,7 +20,7 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 /** An invalid value: the field of the API that has it, and what was expected. */
 export type FieldFault = { field: string; fault: string }
 
-export type CliErrorExtras = {
+type CliErrorExtras = {
   /** Next steps, one sentence or command per line. */
   hints?: string[]
   /** Invalid fields, by their names in the API. Commands name the flags instead. */

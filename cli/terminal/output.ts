@@ -18,7 +18,7 @@ type OutputIo = Pick<
   'env' | 'stdoutIsTerminal' | 'stderrIsTerminal' | 'columns' | 'now' | 'writeOut' | 'writeError'
 >
 
-export type OutputFlags = { json?: boolean; quiet?: boolean; color?: boolean }
+type OutputFlags = { json?: boolean; quiet?: boolean; color?: boolean }
 
 /**
  * The two output streams. stdout holds only the result, so that it can be piped; hints, notes and errors go to

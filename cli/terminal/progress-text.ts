@@ -4,7 +4,7 @@ import { formatBytes, formatRemaining } from '../../src/shared/human-text.ts'
 
 export { formatBytes }
 
-export type ProgressState = Pick<ProgressStep, 'step' | 'unit'> & {
+type ProgressState = Pick<ProgressStep, 'step' | 'unit'> & {
   done: number | null
   total: number | null
   elapsedMs: number

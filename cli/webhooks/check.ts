@@ -5,7 +5,7 @@ import { formatDuration, formatRemaining } from '../terminal/text.ts'
 export type Part = 'secret' | 'id' | 'timestamp' | 'body' | 'signature'
 export type Check = { part: Part; ok: boolean; message: string }
 
-export type WebhookToCheck = SignedMessage & { secret: string; signature: string }
+type WebhookToCheck = SignedMessage & { secret: string; signature: string }
 
 /**
  * Checks each part of a delivery by itself. A signature only shows that something was changed; to find out what, the

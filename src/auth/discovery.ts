@@ -8,7 +8,7 @@ import type { World } from '../world/world.ts'
 /** The part of `fetch` that loading keys needs. */
 export type FetchKeys = (url: string, init: RequestInit) => Promise<Response>
 
-export type RemoteKeysOptions = {
+type RemoteKeysOptions = {
   issuer: string
   /** Skips discovery, for providers without a discovery document. */
   jwksUri?: string

@@ -3,7 +3,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import { ServiceError, tryAgainIn } from '../domain/model/errors.ts'
 import { secondMs } from '../shared/durations.ts'
 
-export type HashQueueLimits = {
+type HashQueueLimits = {
   runningMax: number
   /** Waiting tasks of all networks. */
   waitingMax: number

@@ -7,7 +7,7 @@ import { isStrictJws } from './strict-jws.ts'
 import { hourMs, minuteMs } from '../shared/durations.ts'
 import { createTokenCache, type VerifiedIdToken } from './token-cache.ts'
 
-export type IdTokenVerifierOptions = {
+type IdTokenVerifierOptions = {
   /** Compared exactly, including a trailing slash. A function if it is known only once the server listens. */
   issuer: string | (() => string)
   /** Accepted audiences (client ids); at least one. */

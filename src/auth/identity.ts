@@ -50,7 +50,7 @@ export type IdentityNeeds = {
 }
 
 /** Settings of an external OpenID provider. */
-export type OidcSettings = {
+type OidcSettings = {
   issuer: string
   /** At least one. */
   audience: readonly string[]

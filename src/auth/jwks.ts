@@ -22,7 +22,7 @@ export type KeySource = {
 type FoundKey = Awaited<ReturnType<JWTVerifyGetKey>>
 
 /** How often keys are loaded, and how long they are trusted while loading fails. */
-export type KeyLimits = {
+type KeyLimits = {
   /** Age at which the keys are loaded again. */
   refreshMs: number
   /**
@@ -34,13 +34,13 @@ export type KeyLimits = {
   staleMs: number
 }
 
-export const providerKeyLimits: KeyLimits = {
+const providerKeyLimits: KeyLimits = {
   refreshMs: 10 * minuteMs,
   cooldownMs: 30_000,
   staleMs: dayMs,
 }
 
-export type KeySourceOptions = {
+type KeySourceOptions = {
   load: LoadKeys
   clock: Clock
   limits?: KeyLimits

@@ -25,7 +25,7 @@ const chunkBytes = 64 * 1024
 const tagBytes = 16
 
 /** Contents of the header. `at` is authenticated with the first chunk. */
-export type SealedHeader = { header: Buffer; masterKey: Uint8Array; at: number }
+type SealedHeader = { header: Buffer; masterKey: Uint8Array; at: number }
 
 type Bytes = AsyncIterable<Uint8Array>
 

@@ -149,7 +149,7 @@ const everyRemedy = 'Use off, or a time like 24h, 30m or 7d, from 5m to 31d.'
 const unitMs: Record<string, number> = { m: minuteMs, h: hourMs, d: dayMs }
 
 /** Parses `30m`, `24h` or `7d` to milliseconds; `off` to null. */
-export function parseEvery(text: string): Parsed<number | null> {
+function parseEvery(text: string): Parsed<number | null> {
   if (text === 'off') return { value: null }
   const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
   const ms = Number(count) * (unitMs[unit] ?? Number.NaN)

@@ -99,7 +99,7 @@ export function requireSharedSettings(
  * Parses the URL of a PostgreSQL database. A fault names the part that is wrong and never quotes the URL, which may hold a
  * password.
  */
-export function parseDatabaseUrl(text: string): Parsed<string> {
+function parseDatabaseUrl(text: string): Parsed<string> {
   if (!/^postgres(ql)?:\/\//i.test(text)) return fail('The scheme is not postgres:// or postgresql://.')
   const hosts = splitHosts(text)
   const target = targetServer(text)

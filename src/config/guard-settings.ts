@@ -117,7 +117,7 @@ export const guardSettings = {
 } as const satisfies Record<string, Setting>
 
 /** A setting of 0.1.0 that is refused with what to write instead; 0.2.0 ignored it with a warning. */
-export type RemovedSetting = { name: string; variable: string; remedy: string }
+type RemovedSetting = { name: string; variable: string; remedy: string }
 
 const followsConversion =
   'Remove it: the guard now follows the phones that each developer verifies (otpd guard status).'

@@ -4,7 +4,7 @@ import { readConfigFile } from './paths.ts'
 import { createReader, type ConfigInput, type Problem } from './reader.ts'
 
 /** The data directory to move, and the PostgreSQL database to move it to. */
-export type MoveConfig = { source: LoadedConfig; target: DatabaseConfig | null; problems: Problem[] }
+type MoveConfig = { source: LoadedConfig; target: DatabaseConfig | null; problems: Problem[] }
 
 /** Reads what `otpd migrate to-postgres` needs: here a data directory and a PostgreSQL database are named at once. */
 export function loadMoveConfig(input: ConfigInput): MoveConfig {

@@ -51,7 +51,7 @@ export const newSettings: Record<string, readonly string[]> = {
 }
 
 /** A setting that an older release does not know, and the release that introduced it. */
-export type NewSetting = SettingValue & { since: string }
+type NewSetting = SettingValue & { since: string }
 
 /** Lists the settings that are set, and that a release refuses because they are newer. */
 export function listNewerSettings(settings: readonly SettingValue[], release: string): NewSetting[] {

@@ -3,7 +3,7 @@ import { parseConfigFile, type FileEntry, type ParsedFile } from './toml-file.ts
 import type { ConfigInput, EnvironmentVariables, ResolvedSetting, Reader } from './reader.ts'
 import { parsePath } from './values.ts'
 
-export type ConfigFile = { path: string | null; entries: readonly FileEntry[] }
+type ConfigFile = { path: string | null; entries: readonly FileEntry[] }
 
 /** Far above any real configuration; guards against a wrong path, such as a database. */
 const fileBytesMax = 256 * 1024

@@ -1,8 +1,8 @@
 import { formatPrice, parsePrice, parsePriceKey, type PriceKey } from '../domain/model/price.ts'
 import { quote, type Parsed } from './values.ts'
 
-export type PriceRow = { key: PriceKey; price: number }
-export type PriceFileProblem = { line: number; message: string; remedy: string }
+type PriceRow = { key: PriceKey; price: number }
+type PriceFileProblem = { line: number; message: string; remedy: string }
 
 /** More would hide the first ones: a file with the wrong columns has a problem in each line. */
 const problemsMax = 10

@@ -11,7 +11,7 @@ import { keysOf } from '../shared/fields.ts'
 /** A problem that keeps the server from starting: its source, what is wrong and what to do. */
 export type Problem = { source: string; message: string; remedy: string }
 
-export type ShownValue = string | number | boolean | readonly string[] | null
+type ShownValue = string | number | boolean | readonly string[] | null
 
 /** A resolved setting for `otpd config show`. Secrets appear only as `(set)` or `(not set)`. */
 export type SettingValue = { setting: string; value: ShownValue; origin: string }
@@ -56,7 +56,7 @@ type FoundSetting = { text: string; source: string; base: string }
 /** A value with the flag, variable or file line that set it; `source` is null for a default. */
 export type ResolvedSetting<T> = { value: T; source: string | null }
 
-export type ReadOptions<T> = {
+type ReadOptions<T> = {
   /** Formats a value that is not a plain one for `otpd config show`. */
   show?: (value: T) => ShownValue
   /** Origin of the default, if it is not built in. */

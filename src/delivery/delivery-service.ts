@@ -27,7 +27,7 @@ import { createMessageRenderer } from './text/message-renderer.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
 
-export type DeliveryServiceNeeds = {
+type DeliveryServiceNeeds = {
   clock: Clock
   /** Wall clock, comparable with the providers' clocks, for signatures and dates; default: `clock`. */
   wall?: Clock | undefined

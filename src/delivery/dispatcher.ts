@@ -34,7 +34,7 @@ const busyRetryMs = 1_000
 /** Writes a line to the operator's log. The fields must never hold phone numbers, codes or message texts. */
 export type Report = (level: 'info' | 'warn' | 'error', text: string, fields: Record<string, unknown>) => void
 
-export type DispatcherNeeds = {
+type DispatcherNeeds = {
   pool: ProviderPool
   clock: Clock
   messages: MessageRenderer

@@ -12,7 +12,7 @@ import {
 import type { Channel } from '../domain/model/request.ts'
 import type { ChoiceCandidate, ChooseProviders, RouteChoice } from '../domain/model/route-choice.ts'
 
-export type Routing = Pick<Delivery, 'routesFor'> & {
+type Routing = Pick<Delivery, 'routesFor'> & {
   /** Lists the candidates of a message in the order in which they are tried. */
   plan(job: PlannedJob): DispatchPlan
   /** The route that messages to a destination take on a channel. */
@@ -20,7 +20,7 @@ export type Routing = Pick<Delivery, 'routesFor'> & {
 }
 
 /** Fields of a job that lead its message. */
-export type PlannedJob = Pick<DeliveryJob, 'channels' | 'excluded' | 'tried'> & {
+type PlannedJob = Pick<DeliveryJob, 'channels' | 'excluded' | 'tried'> & {
   request: Omit<Destination, 'isVirtual'>
 }
 

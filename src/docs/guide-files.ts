@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
 /** The site: pages, their style and scripts, pictures, and the search index, compressed with gzip, by file name. */
-export type GuideFiles = Readonly<Record<string, Blob>>
+type GuideFiles = Readonly<Record<string, Blob>>
 
 let files: Promise<GuideFiles> | undefined
 

@@ -35,7 +35,7 @@ export const createClientReader =
   }
 
 /** Reads the IP address of the client; an empty string if there is none. */
-export type ReadClientAddress = (request: Request, peer: string | undefined) => string
+type ReadClientAddress = (request: Request, peer: string | undefined) => string
 
 /**
  * Finds the client behind trusted proxies. `X-Forwarded-For` is read from the right, as far as trusted proxies wrote

@@ -8,7 +8,7 @@ const heartbeatMsDefault = 10_000
 /** Delay before a browser reconnects. */
 const retryMs = 1_000
 
-export type EventStreamNeeds = {
+type EventStreamNeeds = {
   clock: Clock
   timers: Timers
   present(entry: LogEntry): object

@@ -7,7 +7,7 @@ import { internalMessage, toErrorResponse } from './errors.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
 
-export type HttpListenerNeeds = {
+type HttpListenerNeeds = {
   /** The system's by default. */
   world?: World
   newId: NewId

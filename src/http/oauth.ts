@@ -4,7 +4,7 @@ import { isRepeatableName } from './caller-names.ts'
 import { readText } from './json-body.ts'
 
 /** Error response of a token endpoint (RFC 6749 §5.2), which replaces the API's own error body. */
-export type OAuthErrorResponse = {
+type OAuthErrorResponse = {
   status: 400 | 413 | 415 | 429 | 503
   retryAfterSeconds: number | undefined
   body: { error: string; error_description: string; reason?: string }

@@ -5,7 +5,7 @@ import { invalidCursor, pageLimitDefault, type Page, type PageRequest } from '..
 import { seal, unseal } from '../domain/model/sealed.ts'
 
 /** A call of a list: its query was validated against `pageQuery`. */
-export type ListCall = {
+type ListCall = {
   developer: Pick<Developer, 'id'>
   path: string
   query: { limit?: string; cursor?: string }

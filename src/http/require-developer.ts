@@ -13,7 +13,7 @@ import { requiredScope } from './scopes.ts'
 import { setRateHeaders } from './rate-headers.ts'
 
 /** A developer, the origin of the request, and the right to log streams, which end with the token. */
-export type AuthenticatedDeveloper = Actor & StreamAccess
+type AuthenticatedDeveloper = Actor & StreamAccess
 
 /**
  * Authenticates a developer by the `Authorization` header, and charges the call.
@@ -29,7 +29,7 @@ export type AuthenticateDeveloper = (
 export type RoutedRequest = IncomingRequest & { route: string }
 
 /** Verifies a token. @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE */
-export type VerifyToken = (token: string | undefined) => Promise<TokenLogin>
+type VerifyToken = (token: string | undefined) => Promise<TokenLogin>
 
 /**
  * Plugin that authenticates a developer and adds `developer` to the context. It is a `derive`, which runs before

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 /** A file of this version of otpd, compressed with gzip. */
-export type StaticFile = { zipped: Blob | Uint8Array<ArrayBuffer>; headers: Record<string, string> }
+type StaticFile = { zipped: Blob | Uint8Array<ArrayBuffer>; headers: Record<string, string> }
 
 const etags = new WeakMap<object, string>()
 

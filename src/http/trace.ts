@@ -1,5 +1,5 @@
 /** W3C Trace Context of a caller: the header as it was sent, and its trace id. */
-export type TraceContext = { traceparent: string; traceId: string }
+type TraceContext = { traceparent: string; traceId: string }
 
 /** Version, trace id, parent id, flags; versions above 00 may append more. */
 const pattern =

@@ -3,7 +3,7 @@ import { write } from 'node:fs'
 /** Writes formatted lines. Called one at a time; takes as long as the reader at the other end. */
 export type Sink = (text: string) => Promise<void>
 
-export type LineQueue = {
+type LineQueue = {
   /** Returns immediately. If the queue is full, the line is dropped and counted. */
   push(line: string): void
   /** Resolves when every pushed line has been written or lost. */

@@ -10,7 +10,7 @@ const itemsMax = 20
  * Converts the value of a field to a form that is safe to log. Only plain values, lists of them and errors are shown; any
  * other object could contain anything.
  */
-export function logValue(name: string, value: unknown, withStack: boolean): LogValue {
+function logValue(name: string, value: unknown, withStack: boolean): LogValue {
   const kind = classifyField(name)
   if (value === null || value === undefined) return null
   if (kind === 'secret') return redacted

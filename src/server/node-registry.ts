@@ -21,7 +21,7 @@ const toText = (value: unknown): string =>
   )
 
 /** Hashes the settings that all nodes should share, with the secrets of providers. */
-export const hashConfiguration = (config: Config, keys: Pick<Keys, 'configuration'>): string =>
+const hashConfiguration = (config: Config, keys: Pick<Keys, 'configuration'>): string =>
   hmac(keys.configuration)
     .update(toText(sharedSettings(config)))
     .digest('base64url')

@@ -36,7 +36,7 @@ export type { DevLine } from './dev-lines.ts'
 export { StartRefused } from '../store/data-dir/data-dir.ts'
 
 /** The part of the configuration that a running server takes over. */
-export type Reloadable = Pick<Config, 'alerts' | 'budgets' | 'configFile' | 'delivery' | 'guard'>
+type Reloadable = Pick<Config, 'alerts' | 'budgets' | 'configFile' | 'delivery' | 'guard'>
 
 export type RunningServer = {
   /** URL of the listener, with the bound port. */
@@ -57,7 +57,7 @@ export type RunningServer = {
   failed: Promise<unknown>
 }
 
-export type ServerNeeds = {
+type ServerNeeds = {
   log: Log
   version: string
   clock?: Clock

@@ -17,7 +17,7 @@ export type SessionStatus = (typeof sessionStatuses)[number]
 /** Channels of messages. */
 export const channels = ['sms', 'whatsapp', 'telegram', 'voice', 'rcs'] as const
 /** Channel of a request that has no message: its phone was proved without a code. */
-export const silentChannel = 'silent'
+const silentChannel = 'silent'
 export type MessageChannel = (typeof channels)[number]
 /** How a request reaches its phone. */
 export type Channel = MessageChannel | typeof silentChannel

@@ -2,7 +2,7 @@
 export type SignedMessage = { id: string; timestamp: string; body: string }
 
 /** Signature headers of Standard Webhooks 1.0. */
-export type SignatureHeaders = {
+type SignatureHeaders = {
   'webhook-id': string
   'webhook-timestamp': string
   'webhook-signature': string

@@ -22,7 +22,7 @@ export class AcmeError extends Error {
   }
 }
 
-export type AcmeNeeds = {
+type AcmeNeeds = {
   directoryUrl: string
   /** Root certificate of the directory in PEM; null: the public ones. */
   directoryCa: string | null

@@ -6,7 +6,7 @@ import { certificateId, renewalTime } from './renewal.ts'
 import { readSaved, saveCertificate, saveFailure, type SavedCertificate, type SavedFailure } from './saved.ts'
 import type { CertificateSource, SourceNeeds } from './source.ts'
 
-export type KeeperNeeds = SourceNeeds & {
+type KeeperNeeds = SourceNeeds & {
   /** At least one. */
   domains: readonly string[]
   email: string | null

@@ -14,7 +14,7 @@ export type CertificateFacts = {
   notAfter: number
 }
 
-export type PemFile = { path: string; bytes: Uint8Array }
+type PemFile = { path: string; bytes: Uint8Array }
 
 /** The file at fault, what is wrong with it and how to fix it. */
 export type PairFault = { path: string; fault: string; remedy: string }

@@ -15,7 +15,7 @@ export type Target = {
 }
 
 /** The exchange that uses a connection. */
-export type ConnectionUser = {
+type ConnectionUser = {
   /** The connection is open, and for https the certificate is verified. */
   onOpen(): void
   onData(bytes: Buffer): void

@@ -3,7 +3,7 @@ import type { Connection, Connections, Target } from './connections.ts'
 import { createResponseReader } from './response-reader.ts'
 import type { Timer, World } from '../world/world.ts'
 
-export type ExchangeOptions = {
+type ExchangeOptions = {
   world: World
   connections: Connections
   target: Target
@@ -16,7 +16,7 @@ export type ExchangeOptions = {
   abort: AbortSignal | undefined
 }
 
-export type ExchangeResult = Pick<WebhookAttemptResult, 'statusCode' | 'error' | 'body'> & {
+type ExchangeResult = Pick<WebhookAttemptResult, 'statusCode' | 'error' | 'body'> & {
   /** The header's value. */
   retryAfter: string | undefined
 }

@@ -13,7 +13,7 @@ const interimResponsesMax = 10
 /** `partial`: more bytes are needed. `malformed`: not HTTP/1.1, or larger than the limits allow. */
 export type ReadState = 'partial' | 'complete' | 'malformed'
 
-export type ResponseReader = {
+type ResponseReader = {
   /** Takes the next bytes of the connection, and no more after `complete` or `malformed`. */
   read(bytes: Buffer): ReadState
   /** Status of the final response, once its head was read. */

@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js'
 import type { WebhookTargets } from '../domain/webhooks/endpoints.ts'
 
 /** Private targets that the operator allows, also by `http`: host names in lower case, and CIDRs. */
-export type TargetAllowlist = { hosts: string[]; cidrs: string[] }
+type TargetAllowlist = { hosts: string[]; cidrs: string[] }
 
 export type TargetGuard = WebhookTargets & {
   /** Host name or IP address of a URL, without brackets and trailing dot. */

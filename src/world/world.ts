@@ -44,7 +44,7 @@ export type HttpRequestOptions = Pick<
 /** An IP address of a host name. */
 export type HostAddress = { address: string; family: number }
 
-export type PasswordCost = { algorithm: 'argon2id'; memoryCost: number; timeCost: number }
+type PasswordCost = { algorithm: 'argon2id'; memoryCost: number; timeCost: number }
 
 export type SpawnedProcess = Pick<Bun.Subprocess<'ignore', 'pipe', 'pipe'>, 'pid' | 'exited' | 'kill'> & {
   stdout: Pick<ReadableStream, 'text'>
@@ -52,7 +52,7 @@ export type SpawnedProcess = Pick<Bun.Subprocess<'ignore', 'pipe', 'pipe'>, 'pid
 }
 
 /** A thread of this process that runs a module. */
-export type Thread = Pick<Worker, 'on' | 'terminate' | 'unref'>
+type Thread = Pick<Worker, 'on' | 'terminate' | 'unref'>
 
 /**
  * Conditions that hold under any calls, faults of the disk and crashes: if one does not, the code is wrong.

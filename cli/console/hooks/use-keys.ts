@@ -3,7 +3,7 @@ import { useConsole } from '../console-context.ts'
 import type { ActiveLayer, Handler, Layer } from '../key-router.ts'
 import type { Action, Section } from '../keymap.ts'
 
-export type KeyOptions = {
+type KeyOptions = {
   isModal?: boolean
   onText?: Layer['onText']
   /** The section is inactive while false. */

@@ -6,7 +6,7 @@ import { usePersistentState } from './use-persistent-state.ts'
 import { useShell } from './use-shell.ts'
 
 /** Which entries are followed. */
-export type LogSelection = Omit<LogSearch, 'sinceMs'>
+type LogSelection = Omit<LogSearch, 'sinceMs'>
 
 /** The newest tail of a selection. It outlives the connection, so that losing the server empties no screen. */
 type NamedTail = { name: string; tail: LogTail }

@@ -35,7 +35,7 @@ export type ProviderHttp = {
   close(): void
 }
 
-export type ProviderHttpOptions = {
+type ProviderHttpOptions = {
   /** otpd version, sent as `user-agent`. */
   version?: string
   /** Certificates to trust instead of the system's, in PEM. */

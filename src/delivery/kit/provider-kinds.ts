@@ -88,7 +88,7 @@ export function defineKind<const Fields extends SettingFields>(
   return kind
 }
 
-export type SettingFault = { name: string; fault: string; remedy: string }
+type SettingFault = { name: string; fault: string; remedy: string }
 
 /**
  * Validates settings; returns all faults, in the order of the fields. Never includes a value: it may be a

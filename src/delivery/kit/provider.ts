@@ -167,7 +167,7 @@ export type Provider = {
 }
 
 /** Price of a message; `pending` if the provider may name it later, `none` if it never will. */
-export type ChargeLookup = { kind: 'charge'; charge: Charge } | { kind: 'pending' } | { kind: 'none' }
+type ChargeLookup = { kind: 'charge'; charge: Charge } | { kind: 'pending' } | { kind: 'none' }
 
 /** The provider certainly did not take the message. */
 export const refused = (failure: Failure): SendOutcome => ({ kind: 'refused', failure })

@@ -10,7 +10,7 @@ const maxAgeMs = hourMs
 const fetchTimeoutMs = 8_000
 const certificatesMax = 8
 
-export type SnsTopicSettings = {
+type SnsTopicSettings = {
   region: string
   /**
    * The only accepted topic: SNS signs messages for every AWS account, so a signature alone proves nothing.

@@ -10,7 +10,7 @@ const defaultTimes: SmppTimes = {
   backoffMaxMs: minuteMs,
 }
 
-export type SmppLink = {
+type SmppLink = {
   /**
    * Connects, and stays connected until `close`.
    *

@@ -1,5 +1,5 @@
 /** Texts per plural category (CLDR); `other` is used for categories that are not listed. */
-export type PluralTexts = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string }
+type PluralTexts = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string }
 
 /**
  * A message is `withName`, or `withoutName` if the application has no usable name, followed by `expiry`, or

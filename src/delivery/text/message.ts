@@ -53,7 +53,7 @@ export function renderIn(locale: string, input: MessageInput, templates: Message
   return { locale, text: fitting?.text ?? input.code, leftOut: fitting?.leftOut ?? [] }
 }
 
-export type Draft = Omit<Message, 'locale'>
+type Draft = Omit<Message, 'locale'>
 
 const isWhole = ({ leftOut }: Draft) => leftOut.length === 0
 

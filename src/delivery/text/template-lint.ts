@@ -112,7 +112,7 @@ export function findInvalidField(input: PreviewInput): keyof PreviewInput | unde
   return (['locale', 'webOtpDomain', 'androidAppHash'] as const).find(isInvalid)
 }
 
-export type MessagePreview = Message & { size: SmsSize }
+type MessagePreview = Message & { size: SmsSize }
 
 /** Renders a message as a phone would show it, five minutes before the code expires. */
 export const previewMessage = (input: PreviewInput, templates: MessageTemplates = {}): MessagePreview =>

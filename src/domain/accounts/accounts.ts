@@ -20,10 +20,10 @@ import type { SetupTokens } from './setup-tokens.ts'
 import { noPassword, totpNotEnabled, type TotpService } from './totp.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-export type NewAccount = { email: string; name?: string | undefined; password: string }
+type NewAccount = { email: string; name?: string | undefined; password: string }
 
 /** A verified login, and how it was proven, for the audit trail. */
-export type VerifiedLogin = { developer: Developer; method: string }
+type VerifiedLogin = { developer: Developer; method: string }
 
 export type AccountService = ReturnType<typeof createAccountService>
 

@@ -15,7 +15,7 @@ export type AuditDetails = {
 }
 
 /** The audit trail that an entry belongs to, its actor and its origin. */
-export type AuditActor = { developerId: string | null; actorId: string | null; origin: Origin }
+type AuditActor = { developerId: string | null; actorId: string | null; origin: Origin }
 
 /** Actor for a developer who changes their own resources. */
 export const selfActor = ({ id, origin }: Actor): AuditActor => ({ developerId: id, actorId: id, origin })

@@ -34,7 +34,7 @@ export type Profile = Developer & { limits: Plan }
 /** Issuer stored for accounts of the built-in provider. Not its URL, which changes with the server's public URL. */
 export const builtInIssuer = 'built-in'
 
-export const developerNameMax = 80
+const developerNameMax = 80
 
 export type DeveloperService = ReturnType<typeof createDeveloperService>
 
@@ -179,7 +179,7 @@ export function createDeveloperService(needs: {
 }
 
 /** Input for a new developer. */
-export type NewDeveloper = {
+type NewDeveloper = {
   id: string
   issuer: string | null
   subject: string | null

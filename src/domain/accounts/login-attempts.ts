@@ -12,7 +12,7 @@ import { dayMs, minuteMs } from '../../shared/durations.ts'
 export const loginAttemptsMax = 5
 /** Accounts at which one network may fail in a window, before it may only try those that it logged in to before. */
 const sprayedAccountsMax = 20
-export const loginWindowMs = 15 * minuteMs
+const loginWindowMs = 15 * minuteMs
 /** NIST SP 800-63B §3.2.2: no more than 100 consecutive failed attempts on a single account. */
 const consecutiveFailuresMax = 100
 /** Wrong passwords and codes that callers with a session may send, from all networks, before the developer logs in again. */
@@ -34,7 +34,7 @@ export const staleLoginFailures = (now: number) => ({
 })
 
 /** A login in progress that counts as failed until its end is known. */
-export type CountedAttempt = {
+type CountedAttempt = {
   /** Leaves the attempt counted, with an entry in the audit trail of an existing account. */
   fail(): Promise<void>
   /** Takes the attempt back: it neither failed nor succeeded. */

@@ -7,10 +7,10 @@ import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
-export const setupTokenLifetimeMs = 30 * minuteMs
+const setupTokenLifetimeMs = 30 * minuteMs
 
 /** A plaintext token, shown once, and its expiry. */
-export type IssuedSetupToken = { token: string; expiresAt: number }
+type IssuedSetupToken = { token: string; expiresAt: number }
 
 export type SetupTokens = ReturnType<typeof createSetupTokens>
 

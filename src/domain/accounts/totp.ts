@@ -27,7 +27,7 @@ const recoveryCodeBytes = 10
 export type ProposedTotp = { secret: string; uri: string }
 
 /** Way in which a second factor was proven, for the audit trail. */
-export type TotpMethod = 'totp' | 'recovery_code'
+type TotpMethod = 'totp' | 'recovery_code'
 
 export type TotpService = ReturnType<typeof createTotpService>
 

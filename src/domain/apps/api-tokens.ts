@@ -23,7 +23,7 @@ const lifetimeMaxMs = 3650 * dayMs
 const usedPrecisionMs = minuteMs
 
 /** @param expiresAt milliseconds since the epoch; null: never; undefined: 90 days from now */
-export type NewApiToken = {
+type NewApiToken = {
   name: string
   scopes: readonly ApiTokenScope[]
   expiresAt?: number | null | undefined

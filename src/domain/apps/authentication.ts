@@ -19,7 +19,7 @@ export type JoinedCredentials = { joinedSecrets: string } & (
 )
 
 /** A token that `issueToken` made. */
-export type PresentedToken = { accessToken: string }
+type PresentedToken = { accessToken: string }
 
 export type Credentials = PresentedCredentials | JoinedCredentials | PresentedToken
 

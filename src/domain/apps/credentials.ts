@@ -5,10 +5,10 @@ import type { Random } from '../model/random.ts'
 import type { Environment, StoredCredentials, FreshCredential } from '../model/application.ts'
 
 /** Appears in the value: `ph_live_secret_…`. */
-export type CredentialKind = 'client' | 'secret' | 'api'
+type CredentialKind = 'client' | 'secret' | 'api'
 
 /** A stored credential: its own 16-byte salt, and SHA-256 over salt and value, both in hex. */
-export type StoredCredential = { salt: string; hash: string }
+type StoredCredential = { salt: string; hash: string }
 
 /** Secrets that are shown to the developer once. */
 export type IssuedSecrets = { clientSecret: string; apiKey: string; webhookSecret: string }

@@ -28,7 +28,7 @@ export type ChallengeAnswer =
 export const noToken: ChallengeAnswer = { outcome: 'none' }
 
 /** Data that a page needs to show a challenge. */
-export type ChallengeData =
+type ChallengeData =
   { kind: ChallengeService['kind']; siteKey: string } | ({ kind: 'altcha' } & AltchaChallenge)
 
 export type Challenges = ReturnType<typeof createChallenges>

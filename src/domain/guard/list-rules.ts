@@ -16,7 +16,7 @@ import { findPhoneRule } from './listing.ts'
 
 const lifetimeMaxMs = 3650 * dayMs
 
-export type NewListRule = Pick<ListRule, 'effect' | 'value'> & {
+type NewListRule = Pick<ListRule, 'effect' | 'value'> & {
   /** If omitted, the value tells. */
   target?: RuleTarget | undefined
   /** Country of a phone that is written without its country code. */

@@ -6,7 +6,7 @@ import type { GuardRule } from '../model/guard.ts'
 import type { Listing } from '../model/list-rule.ts'
 import type { ChallengeSettings } from '../model/challenge.ts'
 
-export type GuardMode = 'off' | 'monitor' | 'enforce'
+type GuardMode = 'off' | 'monitor' | 'enforce'
 
 export type GuardSettings = {
   /** `off` counts nothing, `monitor` logs what it would have blocked, `enforce` blocks. */

@@ -14,7 +14,7 @@ type PoolUsage = { developerId: string; allowance: number; unverified: number }
 
 type CountryUsage = PoolUsage & { country: string }
 
-export type GuardUsage = {
+type GuardUsage = {
   /** Those of countries, the most used first, with the distinct phones of 14 days, and what the pool paid for. */
   allowances: Array<CountryUsage & { verifiedPhones: number; fromPool: number }>
   /** As `allowances`, for codes of other systems: how many a country takes without evidence. */

@@ -70,7 +70,7 @@ export class ReplayedError extends ServiceError {
  * The saved result of an earlier call. `isPending`: its work went on after the transaction and may still
  * change it.
  */
-export type EarlierResult<T> = { value: T | Rejected; isPending: boolean }
+type EarlierResult<T> = { value: T | Rejected; isPending: boolean }
 
 /**
  * Claims the key for this call, inside the call's transaction.

@@ -42,7 +42,7 @@ export async function peekRateLimit(
 }
 
 /** `admission` must be inserted in the transaction that read the usage. Without a limit it has neither of them. */
-export type Admittance =
+type Admittance =
   | { refused: ServiceError }
   | { refused?: undefined; admission: NewAdmission | undefined; state: RateState | undefined }
 

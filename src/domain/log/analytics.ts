@@ -54,7 +54,7 @@ export type BreakdownItem = Omit<BreakdownRow, CostCount> & {
   medianSeconds: number | null
 }
 
-export type ItemCosts = Record<CostCount, number> & {
+type ItemCosts = Record<CostCount, number> & {
   /** ISO 4217. */
   currency: string
   /** Without the cost of relayed codes. Rounded to millionths; null without verified codes. */
@@ -65,7 +65,7 @@ export type ItemCosts = Record<CostCount, number> & {
 export type CountedDays = { days: number; environment?: Environment | undefined }
 
 /** Counts and costs of a provider on a channel to a country. */
-export type CellSums = RouteCell & Pick<BreakdownRow, 'sent' | 'verified' | CostCount> & { row: BreakdownRow }
+type CellSums = RouteCell & Pick<BreakdownRow, 'sent' | 'verified' | CostCount> & { row: BreakdownRow }
 
 const breakdownRowsMax = 200
 

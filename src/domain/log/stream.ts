@@ -15,7 +15,7 @@ export const logStart = `evt_${'0'.repeat(26)}`
 
 const entriesPerRead = 100
 
-export type LogStreamFilter = {
+type LogStreamFilter = {
   appId?: string | undefined
   environment?: Environment | undefined
   types?: readonly LogType[] | undefined
@@ -32,9 +32,9 @@ export type StreamAccess = {
 }
 
 /** Reason why the stream has ended; `closed` means by its reader. */
-export type StreamEndReason = 'draining' | 'token_expired' | 'token_revoked' | 'not_allowed' | 'closed'
+type StreamEndReason = 'draining' | 'token_expired' | 'token_revoked' | 'not_allowed' | 'closed'
 
-export type LogBatch = {
+type LogBatch = {
   /** In commit order, without duplicates across reads. */
   entries: LogEntry[]
   /** Id of an entry: resuming after it gives no gaps and no duplicates. */

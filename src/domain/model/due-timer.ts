@@ -26,8 +26,6 @@ export type After = (ms: number, call: () => void) => () => void
 /** A safety net: no worker sleeps longer. */
 const sleepMsMax = hourMs
 
-export type DueTimer = ReturnType<typeof createDueTimer>
-
 /**
  * Wakes a worker whose work is in rows that become due. After a round the worker calls `rearm`: it sleeps until the first row
  * is due, and reads nothing until then unless rows change. A commit wakes it within `pollMs`, which gathers the changes of a

@@ -37,7 +37,7 @@ export type ErrorDetail = {
   message: string
 }
 
-export type ErrorExtras = {
+type ErrorExtras = {
   /** More specific machine-readable reason. */
   reason?: string | undefined
   details?: ErrorDetail[]

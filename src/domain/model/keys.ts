@@ -53,7 +53,7 @@ export type Keys = {
 }
 
 /** Versions of the key that seals columns. A sealed text names the version that it was sealed with. */
-export type SealKeys = {
+type SealKeys = {
   /** Version that new texts are sealed with. */
   readonly version: number
   /** Finds the key of a version; undefined if it is unknown. */
@@ -61,7 +61,7 @@ export type SealKeys = {
 }
 
 /** All versions of a key whose hashes are stored without the hashed text, oldest first. See `indexHash`. */
-export type IndexKey = readonly Buffer[]
+type IndexKey = readonly Buffer[]
 
 /** Purposes of data keys. Each has its own versions. */
 export const purposes = [

@@ -1,5 +1,5 @@
 export const ruleEffects = ['allow', 'deny'] as const
-export type RuleEffect = (typeof ruleEffects)[number]
+type RuleEffect = (typeof ruleEffects)[number]
 
 export const ruleTargets = ['phone', 'prefix', 'country', 'network'] as const
 export type RuleTarget = (typeof ruleTargets)[number]

@@ -38,7 +38,7 @@ export type VariableName = (typeof variableNames)[number]
 
 const toPlaceholder = (name: VariableName) => `{${name}}`
 
-export const templatePlaceholders = [...textPlaceholders, ...variableNames.map(toPlaceholder)]
+const templatePlaceholders = [...textPlaceholders, ...variableNames.map(toPlaceholder)]
 
 /** Lists the variables that a text shows: both for a payment, else none. */
 export const variablesOf = (text: string): VariableName[] =>

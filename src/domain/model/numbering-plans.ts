@@ -2,7 +2,7 @@ import type { NumberType } from 'libphonenumber-js/max/es6'
 import metadata from 'libphonenumber-js/max/metadata'
 
 /** Country of a number, and its type if it is in a known range. */
-export type PlannedNumber = { country: string; type: NumberType }
+type PlannedNumber = { country: string; type: NumberType }
 
 /** Numbers of one type. */
 type NumberRange = { pattern: RegExp; lengths: readonly number[] }

@@ -12,7 +12,7 @@ import type { OtpRequest, OtpStatus } from './request.ts'
 export type LogPosition = { seq: number; isExact: boolean; at: number }
 
 /** `line` counts the lines of a history from 0, and never changes. */
-export type HistoryEntry = { line: number } & (
+type HistoryEntry = { line: number } & (
   | {
       type: LoggedType
       status: OtpStatus

@@ -4,7 +4,7 @@ import { suggest } from '../../shared/suggestion.ts'
 export const textPlaceholders = ['{code}', '{minutes}', '{ttl}', '{app}'] as const
 
 /** Characters (UTF-16 units) of a message text, before its placeholders are filled. */
-export const textCharactersMax = 480
+const textCharactersMax = 480
 
 /** Fault of a text, and its remedy. Each is a sentence. */
 export type TextFault = [message: string, remedy: string]

@@ -1,5 +1,5 @@
 /** Counts of verifications by the seconds from the last send until the code was entered, up to and including each limit. */
-export const timeLimits = {
+const timeLimits = {
   verified5s: 5,
   verified10s: 10,
   verified20s: 20,

@@ -8,7 +8,7 @@ import { endOfTry, findTry, replaceTry, type FoundTry } from '../model/try-lines
 import type { Change } from '../store/operation.ts'
 
 /** Finds the attempt at which a provider took a message; undefined if the timeline does not have it. */
-export const findTryOf = (
+const findTryOf = (
   { history, createdAt }: OtpRequest,
   { messageId }: Message,
   provider: string,

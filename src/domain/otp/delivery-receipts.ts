@@ -25,8 +25,6 @@ type ReceiptNeeds = {
   applyToRelayed(provider: string, receipt: Receipt): Promise<boolean>
 }
 
-export type DeliveryReceipts = ReturnType<typeof createDeliveryReceipts>
-
 /** Applies the delivery receipts of providers. */
 export function createDeliveryReceipts(
   needs: ReceiptNeeds & { store: Store<'earlyReceipts' | 'leases' | 'otpDeliveries'> },

@@ -31,7 +31,7 @@ import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { Change } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 
-export type MessageAttemptsNeeds = {
+type MessageAttemptsNeeds = {
   store: Store<'leases' | 'otpDeliveries'>
   clock: Clock
   newId: NewId

@@ -14,7 +14,7 @@ import type { OtpRequest } from '../model/request.ts'
 import type { RecordRefusedSend } from './refused-sends.ts'
 
 /** Names of the stores that the operations on OTP requests read and write outside of `Store.decide`. */
-export type OtpTables =
+type OtpTables =
   | 'applications'
   | 'changes'
   | 'checkBudgets'

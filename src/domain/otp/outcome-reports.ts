@@ -22,7 +22,7 @@ const concurrentMax = 10
 /** Ended requests to report at once. More wait for the time that their rows name. */
 const promptMax = 10_000
 
-export const reportLifetimeMs = dayMs
+const reportLifetimeMs = dayMs
 /** Pause before a price is asked for again; the outcome is reported again then, too. */
 const pricePauseMs = 2 * minuteMs
 
@@ -43,8 +43,6 @@ type OutcomeReportNeeds = {
   /** Called with unexpected errors; the reports are tried again. */
   onError(error: unknown): void
 }
-
-export type OutcomeReports = ReturnType<typeof createOutcomeReports>
 
 /**
  * Tells providers how the requests of their messages ended: at least once, for up to a day. A message's row says when its

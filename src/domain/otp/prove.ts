@@ -34,7 +34,7 @@ export type ProofInput = Proof & {
 }
 
 /** The part of a proved request that answers the call, and that is saved under its idempotency key. */
-export type ProvedOtp = { requestId: string; phone: string; verifiedAt: number }
+type ProvedOtp = { requestId: string; phone: string; verifiedAt: number }
 
 /** A proof that was recorded, and what was known about the end user before it. No message of it was counted. */
 type RecordedProof = { request: OtpRequest; sender: Sender }

@@ -4,7 +4,7 @@ import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 
 /** A provider that is in use, without its settings. */
-export type ActiveProvider = { name: string; kind: string; title: string; channels: readonly Channel[] }
+type ActiveProvider = { name: string; kind: string; title: string; channels: readonly Channel[] }
 
 /** A message that a provider did not accept, or may not have accepted. */
 export type ProviderRefusal = Pick<DeliveryTry, 'at' | 'channel' | 'outcome' | 'error' | 'reply'> & {

@@ -97,7 +97,7 @@ export const relayScopes = (
 })
 
 /** The earlier result that a call repeats; a refusal while that call is under way, or if its key was used otherwise. */
-export type EarlierRelay = { replayed: Relayed | Rejected } | Rejected | undefined
+type EarlierRelay = { replayed: Relayed | Rejected } | Rejected | undefined
 
 /** Reads the result of an earlier call: with the same key, or with the same phone and code. */
 export function readEarlierRelay(

@@ -51,7 +51,7 @@ import type { Decision, NamedRows, Operation, Rows } from '../store/operation.ts
 import { utcDay } from '../../shared/durations.ts'
 
 /** A call that sends the code of a request once more. */
-export type ResendCall = {
+type ResendCall = {
   application: CallingApplication
   finder: RequestFinder
   choice: ChannelChoice

@@ -41,7 +41,7 @@ export type SendDecision = {
 export type Replay = { replayed: true; result: SentOtp | Rejected }
 
 /** The earlier call with the same idempotency key, if any; a refusal if it cannot be replayed. */
-export type EarlierSend = Replay | Rejected | undefined
+type EarlierSend = Replay | Rejected | undefined
 
 /**
  * Reads the result of an earlier call with the same key. Replays come before the limits and cost nothing. While the

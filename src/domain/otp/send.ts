@@ -44,7 +44,7 @@ import type { Decision, NamedRows, Operation, Rows } from '../store/operation.ts
 import { utcDay } from '../../shared/durations.ts'
 
 /** A call that sends a code, as it was read. */
-export type SendCall = {
+type SendCall = {
   application: CallingApplication
   phone: Phone
   input: SendInput

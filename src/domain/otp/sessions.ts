@@ -51,8 +51,6 @@ type Operations = Pick<ReturnType<typeof createOtpSend>, 'readCall' | 'sendOpera
   Pick<ReturnType<typeof createOtpResend>, 'resendOperation'> &
   Pick<ReturnType<typeof createOtpVerify>, 'checkOperation'>
 
-export type SessionService = ReturnType<typeof createSessions>
-
 /**
  * Sessions of the ready page: what an end user does there is done with the operations of the API, each together with the
  * session in one transaction that holds its row. So a session has one success under any concurrency.

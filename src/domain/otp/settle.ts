@@ -19,10 +19,10 @@ import { endOfTry } from '../model/try-lines.ts'
 import type { Change, Decision } from '../store/operation.ts'
 
 /** Facts of the end of an attempt. */
-export type SettleFacts = { now: number; closable: ClosableRequest | undefined; messages: readonly Message[] }
+type SettleFacts = { now: number; closable: ClosableRequest | undefined; messages: readonly Message[] }
 
 /** Result of the end of an attempt. `provider` has, or may have, the message. */
-export type Settled = {
+type Settled = {
   rejected?: Rejected
   failedRequest?: OtpRequest
   handedTo?: { provider: string; messageId: string | null }

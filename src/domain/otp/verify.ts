@@ -33,7 +33,7 @@ import type { RateState } from '../model/rate-limit.ts'
 import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
 import { utcDay } from '../../shared/durations.ts'
 
-export type VerifyResult = { request: OtpRequest; rate: RateState | undefined }
+type VerifyResult = { request: OtpRequest; rate: RateState | undefined }
 
 /** The outcome of a check: the verified request or a refusal. `request` is undefined if there is none. */
 export type CheckResult = {

@@ -21,8 +21,6 @@ const keptMs = 30 * dayMs
 /** Longer than the clocks of nodes differ and a transaction takes, so that no row is missed. */
 const overlapMs = minuteMs
 
-export type RouteLearning = ReturnType<typeof createRouteLearning>
-
 /**
  * Learns which providers' codes are verified, and chooses by it. Each node counts in memory; `share` adds its counts to the
  * rows of all nodes, and reads what the others have counted.

@@ -9,7 +9,7 @@ const verifiedMin = 20
 export type CellCosts = RouteCell & Pick<BreakdownRow, 'cost' | 'relayedCost' | 'unpriced' | 'verified'>
 
 /** Estimates the savings of one of the cells; null if there is no strategy, or too little is known. */
-export type EstimateSavings = (cell: CellCosts) => Price | null
+type EstimateSavings = (cell: CellCosts) => Price | null
 
 /**
  * Compares routes that have a strategy with their fixed order. There, the first provider would have had every message, so the

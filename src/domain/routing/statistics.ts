@@ -14,7 +14,7 @@ const samplesMin = 50
 const conversionDefault = 0.75
 
 /** Statistics of a cell, as nodes share them. */
-export type CellRow = RouteCell & OutcomeCounts & { verifiedSentAt: number; silentSince: number }
+type CellRow = RouteCell & OutcomeCounts & { verifiedSentAt: number; silentSince: number }
 
 /** Outcomes of a cell that the shared row does not have yet. */
 export type CellDelta = RouteCell & {

@@ -17,7 +17,7 @@ const resolvesAfterMs = 5 * minuteMs
 const remindsAfterMs = dayMs
 
 /** The faults that one source found. */
-export type Observation = {
+type Observation = {
   /** The installation, or one node. */
   source: string
   /** Kinds that were looked for: alerts of others stay as they are, such as of a check that failed. */

@@ -5,7 +5,7 @@ import { scanPages } from './scan-pages.ts'
 type OwnedRow = { developerId: string; phone: string | null }
 
 /** Records that may contain a phone number, in pages. */
-export type ErasableRecords = {
+type ErasableRecords = {
   developerIds(): Promise<string[]>
   requests(): AsyncIterable<Array<OwnedRow & { id: string; appId?: string }>>
   events(): AsyncIterable<Array<OwnedRow & { seq: number }>>

@@ -15,7 +15,7 @@ import { redactPayload } from './retention.ts'
 import { sealBackfills } from './seal-backfills.ts'
 
 /** Name of the backfill that ends the codes of before. */
-export const endedCodesBackfill = 'codes'
+const endedCodesBackfill = 'codes'
 
 /**
  * Creates the backfill that cancels pending requests whose code was made with replaced keys, through the lifecycle that also
@@ -38,7 +38,7 @@ export const createEndedCodesBackfill = (needs: { keys: Keys; clock: Clock; newI
 })
 
 /** Creates the backfills that bring pseudonyms to the newest key. It works without the phone numbers. */
-export function createPseudonymBackfills(keys: Pick<Keys, 'pseudonym'>): Backfill[] {
+function createPseudonymBackfills(keys: Pick<Keys, 'pseudonym'>): Backfill[] {
   const backfill = (
     name: string,
     step: (...args: Parameters<Backfill['step']>) => Promise<string | undefined>,
@@ -71,7 +71,7 @@ export function createPseudonymBackfills(keys: Pick<Keys, 'pseudonym'>): Backfil
 }
 
 /** Creates the backfill that encrypts the secrets of second factors with the newest key. */
-export const createTotpBackfill = (needs: { keys: Pick<Keys, 'seals'>; random: Random }): Backfill => ({
+const createTotpBackfill = (needs: { keys: Pick<Keys, 'seals'>; random: Random }): Backfill => ({
   name: 'seals.totp_secrets',
   purpose: 'seals',
   async step(tx, position, limit) {

@@ -21,7 +21,7 @@ export type NewEndpoint = {
 }
 
 /** A changed endpoint, and the names of the headers that it lost because its URL's origin changed. */
-export type ChangedEndpoint = WebhookEndpoint & { droppedHeaders: string[] }
+type ChangedEndpoint = WebhookEndpoint & { droppedHeaders: string[] }
 
 /** Policy of allowed webhook URLs. */
 export type WebhookTargets = {

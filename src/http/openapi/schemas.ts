@@ -10,7 +10,7 @@ export type SchemaComponents = Map<string, JsonSchema>
 /** Objects in responses are open, because later versions may add properties. */
 type Side = 'request' | 'response'
 
-export const schemaReference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+const schemaReference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 
 /** `listOtpRequests` → `ListOtpRequests` */
 export const toPascalCase = (name: string) => name.charAt(0).toUpperCase() + name.slice(1)

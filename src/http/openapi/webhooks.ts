@@ -140,7 +140,7 @@ const eventData = (kind: EventKind) => {
 }
 
 /** `otp.sent` → `OtpSentEvent` */
-export const eventComponentName = (kind: EventKind) =>
+const eventComponentName = (kind: EventKind) =>
   `${kind
     .split('.')
     .map((word) => toPascalCase(word))

@@ -20,7 +20,7 @@ export type Notice = { text: string; field?: 'phone' | 'code' | undefined }
 /** Proof of work that the script of the page solves before it sends the form again: see `AltchaChallenge`. */
 export type PageChallenge = Readonly<Record<string, unknown>>
 
-export type FormView = {
+type FormView = {
   language: Language
   opened: OpenedSession
   now: number
@@ -28,7 +28,7 @@ export type FormView = {
   notice?: Notice | undefined
 }
 
-export type PhoneFormView = FormView & {
+type PhoneFormView = FormView & {
   countries: readonly CountryChoice[]
   /** Values of the fields: as the end user typed them, or the country that is selected at first. */
   typed: { phone: string; country: string | undefined }

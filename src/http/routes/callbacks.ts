@@ -5,7 +5,7 @@ import { readText } from '../json-body.ts'
 import { data, object } from '../schemas.ts'
 
 /** Raw callback request of a provider. */
-export type CallbackRequest = {
+type CallbackRequest = {
   provider: string
   token: string
   method: string
@@ -19,7 +19,7 @@ export type CallbackRequest = {
  * `unknown`: no such provider, or the token belongs to another one. `forged`: invalid signature. `challenge`: the
  * provider verifies that the URL is ours and expects this text as the response.
  */
-export type CallbackOutcome =
+type CallbackOutcome =
   { kind: 'received' | 'unknown' | 'forged' | 'unreadable' } | { kind: 'challenge'; text: string }
 
 export type ReceiveCallback = (request: CallbackRequest) => Promise<CallbackOutcome>

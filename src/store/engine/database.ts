@@ -43,7 +43,7 @@ export type CallGroup<C = unknown> = {
 export type AdmissionTable = ReturnType<typeof defineAdmissionTable>
 
 /** Parts of PostgreSQL, where transactions run concurrently, of other nodes too: they must lock the rows that they change. */
-export type PostgresParts = {
+type PostgresParts = {
   readonly admissionTable: AdmissionTable
   readonly partitions: Partitions
 }
