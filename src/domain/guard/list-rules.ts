@@ -46,7 +46,9 @@ export function createListRuleService(needs: {
     /** Lists the rules that have not expired, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, page: PageRequest): Promise<Page<ListRule>> {
       const before = readIdCursor(page, 'rul')
-      const rules = unexpired(await store.read.listRules.list(developer.id), clock.now())
+      const stored = unexpired(await store.read.listRules.list(developer.id), clock.now())
+      // Stored in the order of the calls: after a clock was set back that is not the order of the ids.
+      const rules = stored.toSorted((a, b) => (a.id < b.id ? 1 : -1))
       const rest = before === undefined ? rules : rules.filter(({ id }) => id < before)
       return toPage(rest.slice(0, page.limit + 1), page.limit, ({ id }) => id)
     },

@@ -55,6 +55,24 @@ describeEachDatabase('rules that allow and deny', (database) => {
     return (await otp.listLogEntries(ada, requestId)).at(-1)?.detail
   }
 
+  test('are all listed, one a page, also after a clock was set back', async () => {
+    await create({ effect: 'deny', value: 'NL' })
+    // Tokens may be half a minute ahead.
+    other.clock.advance(-20_000)
+    await other.request('POST', '/v1/guard/rules', { as: ada, body: { effect: 'deny', value: 'BE' } })
+    other.clock.advance(20_000)
+    const listed: string[] = []
+    let cursor: string | null = null
+    do {
+      const query: string = `limit=1${cursor === null ? '' : `&cursor=${cursor}`}`
+      const page = await service.request<Rule[]>('GET', `/v1/guard/rules?${query}`, { as: ada })
+      listed.push(...page.data.map(({ value }) => value))
+      cursor = page.pagination.nextCursor
+    } while (cursor !== null)
+    expect(listed).toEqual(['NL', 'BE'])
+    await removeAll()
+  })
+
   test('a phone may be written as in its country', async () => {
     const { status, data } = await create({ effect: 'allow', value: '07400 123456', country: 'gb' })
     expect([status, data]).toMatchObject([201, { target: 'phone', value: '+447400123456' }])
