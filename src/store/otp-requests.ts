@@ -166,9 +166,9 @@ export function createOtpRequestStore(
     },
 
     async list(query) {
-      const rows = await listByStatus(query)
-      if (query.status !== 'expired') return rows.map(toRequest)
-      // Pending requests past their expiry are listed as expired, as `isExpired` defines.
+      if (query.status !== 'expired') return (await listByStatus(query)).map(toRequest)
+      // Pending requests past their expiry are listed as expired, as `isExpired` defines. They are read first: one that is
+      // closed before the second query is found by both.
       const { now, before, limit, environment } = query
       const overdue = await listOverdue({
         ...ownerShortId(database, query),
@@ -177,7 +177,8 @@ export function createOtpRequestStore(
         before,
         limit,
       })
-      const byId = new Map([...rows, ...(onlyOwn(overdue, query) ?? [])].map((row) => [row.id, row]))
+      const rows = [...(onlyOwn(overdue, query) ?? []), ...(await listByStatus(query))]
+      const byId = new Map(rows.map((row) => [row.id, row]))
       const newestFirst = [...byId.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1))
       return newestFirst.slice(0, limit).map(toRequest)
     },
