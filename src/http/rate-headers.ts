@@ -1,4 +1,5 @@
 import type { RateState } from '../domain/model/rate-limit.ts'
+import { setReplayedHeader } from './idempotency.ts'
 
 /** Sets `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10). */
 export function setRateHeaders(headers: Record<string, unknown>, rate: RateState | undefined) {
@@ -7,17 +8,30 @@ export function setRateHeaders(headers: Record<string, unknown>, rate: RateState
   headers['ratelimit'] = `"${rate.policy}";r=${rate.remaining};t=${rate.resetSeconds}`
 }
 
+/**
+ * Sets `Idempotency-Replayed` and the rate limit of a call that succeeded. One that is repeated was not charged: its limit is
+ * read, and left out if it cannot be. The call has done its work.
+ */
+export async function setResultHeaders(
+  request: Request,
+  headers: Record<string, string | number>,
+  { replayed, rate }: { replayed: boolean; rate: RateState | undefined },
+): Promise<void> {
+  setReplayedHeader(headers, replayed)
+  setRateHeaders(headers, rate ?? (replayed ? await deferredRate(request) : undefined))
+}
+
 type Peek = () => Promise<RateState | undefined>
 
 const deferred = new WeakMap<Request, Peek>()
 
 /**
- * Registers how to read the rate limit if the request fails before it reaches the limiter, for example on an invalid
- * body. Nothing is read for other responses.
+ * Registers how to read the rate limit if the limiter does not tell it: the request fails before, for example on an invalid
+ * body, or is a repetition. Nothing is read for other responses.
  */
 export const deferRateHeaders = (request: Request, peek: Peek) => void deferred.set(request, peek)
 
-/** Reads the rate limit registered for this request. Never rejects: the error response is sent without it. */
+/** Reads the rate limit registered for this request. Never rejects: the response is sent without it. */
 export const deferredRate = async (request: Request): Promise<RateState | undefined> =>
   deferred
     .get(request)?.()

@@ -1,6 +1,7 @@
 import type { Clock } from '../domain/model/clock.ts'
 import { isUnavailable } from '../domain/model/errors.ts'
 import type { Log } from '../log/log.ts'
+import { toCallerError } from '../store/engine/errors.ts'
 
 const reportIntervalMs = 1_000
 
@@ -21,6 +22,6 @@ export function createOutageReporter(log: Log, clock: Clock): (cause: string) =>
 export const withoutOutages = (log: Log): Log => ({
   ...log,
   error(msg, fields) {
-    if (!isUnavailable(fields?.['error'])) log.error(msg, fields)
+    if (!isUnavailable(toCallerError(fields?.['error']))) log.error(msg, fields)
   },
 })

@@ -7,9 +7,9 @@ import type { OtpService } from '../../domain/otp/otp.ts'
 import { relayedCodePattern } from '../../domain/otp/relay-once.ts'
 import type { OtpRelay } from '../../domain/otp/relay.ts'
 import { sendFields } from '../field-schemas.ts'
-import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
+import type { ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
-import { deferRateHeaders, setRateHeaders } from '../rate-headers.ts'
+import { deferRateHeaders, setResultHeaders } from '../rate-headers.ts'
 import { requireApplication } from '../require-application.ts'
 import { country, data, idempotencyKey, idParams, object, oneOf } from '../schemas.ts'
 
@@ -30,11 +30,10 @@ export function otpDeliverRoute(services: {
     })
     .post(
       '/deliver',
-      async ({ application, body, headers, set }) => {
+      async ({ application, body, headers, request, set }) => {
         const scope = services.readIdempotency(headers, application.id, 'POST /v1/otp/deliver', body)
         const { replayed, rate, ...relayed } = await relay.deliver(application, body, scope)
-        setReplayedHeader(set.headers, replayed)
-        setRateHeaders(set.headers, rate ?? (await otp.peekRate(application, 'send')))
+        await setResultHeaders(request, set.headers, { replayed, rate })
         // No message is silent.
         return { data: { ...relayed, channel: relayed.channel as MessageChannel } }
       },

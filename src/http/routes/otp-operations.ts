@@ -12,10 +12,10 @@ import type { SendResult } from '../../domain/otp/send-result.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
 import type { OtpTarget } from '../../domain/otp/target.ts'
 import { requireApplication } from '../require-application.ts'
-import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
+import type { ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { formatTime } from '../pagination.ts'
-import { setRateHeaders, deferRateHeaders } from '../rate-headers.ts'
+import { deferRateHeaders, setRateHeaders, setResultHeaders } from '../rate-headers.ts'
 import { checkedVariables, templateFields } from './template-fields.ts'
 import { country, data, idempotencyKey, object, timestamp, oneOf } from '../schemas.ts'
 
@@ -118,15 +118,14 @@ export function otpOperationRoutes(services: {
     })
     .post(
       '/send',
-      async ({ application, body, headers, set }) => {
+      async ({ application, body, headers, request, set }) => {
         const { clientIp, deviceId } = body
         const isUnknown = clientIp === undefined && deviceId === undefined
         if (isUnknown && application.environment === 'live' && services.guardStatus.isEnforced())
           set.headers['otpd-hint'] = hint
         const scope = services.readIdempotency(headers, application.id, 'POST /v1/otp/send', body)
         const result = await otp.send(application, body, scope)
-        setReplayedHeader(set.headers, result.replayed)
-        setRateHeaders(set.headers, result.rate ?? (await otp.peekRate(application, 'send')))
+        await setResultHeaders(request, set.headers, result)
         set.status = 201
         return { data: presentSent(result) }
       },
@@ -156,13 +155,12 @@ export function otpOperationRoutes(services: {
     )
     .post(
       '/resend',
-      async ({ application, body, headers, set }) => {
+      async ({ application, body, headers, request, set }) => {
         const scope = services.readIdempotency(headers, application.id, 'POST /v1/otp/resend', body)
         const { channel, challenge } = body
         const target = { ...toTarget(body), channel, challenge }
         const result = await otp.resend(application, target, scope)
-        setReplayedHeader(set.headers, result.replayed)
-        setRateHeaders(set.headers, result.rate ?? (await otp.peekRate(application, 'send')))
+        await setResultHeaders(request, set.headers, result)
         return { data: presentSent(result) }
       },
       {

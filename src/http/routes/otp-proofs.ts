@@ -6,10 +6,10 @@ import { invalidPhone, parsePhone } from '../../domain/model/phone.ts'
 import { proofTypes } from '../../domain/model/proof.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
 import { sendFields } from '../field-schemas.ts'
-import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
+import type { ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { formatTime } from '../pagination.ts'
-import { deferRateHeaders, setRateHeaders } from '../rate-headers.ts'
+import { deferRateHeaders, setResultHeaders } from '../rate-headers.ts'
 import { requireApplication } from '../require-application.ts'
 import { country, data, idempotencyKey, object, oneOf } from '../schemas.ts'
 import { deviceId, phone, verifiedOtp } from './otp-operations.ts'
@@ -52,8 +52,7 @@ export function otpProofRoutes(services: {
         deferRateHeaders(request, () => otp.peekRate(application, 'verify'))
         const scope = services.readIdempotency(headers, application.id, 'POST /v1/otp/proofs', body)
         const { requestId, phone, verifiedAt, replayed, rate } = await otp.prove(application, body, scope)
-        setReplayedHeader(set.headers, replayed)
-        setRateHeaders(set.headers, rate ?? (await otp.peekRate(application, 'verify')))
+        await setResultHeaders(request, set.headers, { replayed, rate })
         set.status = 201
         return { data: { requestId, status: 'verified' as const, phone, verifiedAt: formatTime(verifiedAt) } }
       },

@@ -39,7 +39,7 @@ export function createCalls(otp: OtpService) {
       if ([...message].length > messageMax || !message.includes(placeholder))
         throw invalidField('body', 'message', `Expected up to ${messageMax} characters with ${placeholder}.`)
       const sent = await otp.replace(facade, application, { phone, channel: 'sms', ownText: message })
-      setRateHeaders(set.headers, sent.rate ?? (await otp.peekRate(application, 'send')))
+      setRateHeaders(set.headers, sent.rate)
       return { authenticationId: toUuid(sent.requestId) }
     },
 

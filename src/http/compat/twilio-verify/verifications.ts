@@ -9,9 +9,9 @@ import type { Channel, OtpRequest } from '../../../domain/model/request.ts'
 import type { OtpService } from '../../../domain/otp/otp.ts'
 import type { ChannelChoice } from '../../../domain/otp/new-message.ts'
 import type { OtpTarget } from '../../../domain/otp/target.ts'
-import { setReplayedHeader, type ReadIdempotency } from '../../idempotency.ts'
+import type { ReadIdempotency } from '../../idempotency.ts'
 import { sendFields } from '../../field-schemas.ts'
-import { deferRateHeaders, setRateHeaders } from '../../rate-headers.ts'
+import { deferRateHeaders, setRateHeaders, setResultHeaders } from '../../rate-headers.ts'
 import { parseStrictJson } from '../../strict-json.ts'
 import { checkField, invalidParameter, readFields, type Fields } from './fields.ts'
 import {
@@ -89,8 +89,7 @@ export function createVerificationCalls(services: {
     if (ignored.length > 0) set.headers['otpd-ignored'] = ignored.join(', ')
     const scope = services.readIdempotency(headers, application.id, 'POST /v2/Services/Verifications', fields)
     const sent = await otp.start(facade, application, input, scope)
-    setReplayedHeader(set.headers, sent.replayed)
-    setRateHeaders(set.headers, sent.rate ?? (await otp.peekRate(application, 'send')))
+    await setResultHeaders(request, set.headers, sent)
     set.status = 201
     return presentVerification(sentVerification(application.id, sent), publicUrl())
   }
