@@ -96,8 +96,11 @@ async function report(
   run: { load: NodeLoad; pauses: Pause[]; messages: MessageServer; live: string[]; cluster: Cluster },
 ) {
   const { load, pauses: done, messages, live, cluster } = run
-  const ofOthers = done.flatMap(({ node, from, until }) =>
-    duringOf(load.calls, from, until).filter((call) => call.node !== node),
+  // A node that was paused before may still be answering the calls of that time.
+  const wasPaused = (call: NodeCall) =>
+    done.some(({ node, from, until }) => call.node === node && duringOf([call], from, until).length > 0)
+  const ofOthers = done.flatMap(({ from, until }) =>
+    duringOf(load.calls, from, until).filter((call) => !wasPaused(call)),
   )
   const worstMs = slowestMs(ofOthers)
   const worstMsMax = trial.short ? othersShortMsMax : othersMsMax
