@@ -268,8 +268,12 @@ export function createMetrics({ backups, ...needs }: MetricsNeeds) {
       for (const domain of names) expiry.set({ domain }, Math.round((notAfter - Date.now()) / 1000))
       circuits.reset()
       for (const { name, isOpen } of sources.circuits()) circuits.set({ provider: name }, isOpen ? 1 : 0)
-      queues.set({ queue: 'messages' }, await sources.pendingMessages())
-      const backlog = await needs.backlog()
+      // Values of a database that is away are NaN: the other metrics tell then what callers get.
+      const [messages, backlog] = await Promise.all([
+        sources.pendingMessages().catch(() => Number.NaN),
+        needs.backlog().catch(() => ({ pending: Number.NaN, oldestAt: Number.NaN })),
+      ])
+      queues.set({ queue: 'messages' }, messages)
       pending.set(backlog.pending)
       oldest.set(backlog.oldestAt === null ? 0 : Math.max(0, needs.now() - backlog.oldestAt) / 1000)
       if (backups && backupGauges) {

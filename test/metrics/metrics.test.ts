@@ -140,9 +140,26 @@ describe('the metrics', () => {
     expect(findValue(samples, 'otpd_webhook_oldest_pending_seconds')).toBe(0)
   })
 
+  test('are read also while the database is away, without what it would say', async () => {
+    const metrics = fresh()
+    metrics.watchDelivery({ circuits: () => [], pendingMessages: () => Promise.reject(new Error('away')) })
+    metrics.observeRequest({ method: 'GET', route: '/v1/otp', status: 503, durationMs: 3 })
+    backlog = new Error('away')
+    const samples = await read(metrics)
+    backlog = { pending: 0, oldestAt: null }
+    const count = 'http_server_request_duration_seconds_count'
+    expect(findValue(samples, count, { http_response_status_code: '503' })).toBe(1)
+    expect(findValue(samples, 'otpd_webhook_pending')).toBeNaN()
+    expect(findValue(samples, 'otpd_webhook_oldest_pending_seconds')).toBeNaN()
+    expect(findValue(samples, 'otpd_queue_length', { queue: 'messages' })).toBeNaN()
+  })
+
   test('are served at one path of a separate address, and a failed scrape hides the cause', async () => {
     const errors: unknown[] = []
-    const served = serveMetrics({ host: '127.0.0.1', port: 0 }, fresh(), (error) => void errors.push(error))
+    let circuits = (): [] => []
+    const metrics = fresh()
+    metrics.watchDelivery({ circuits: () => circuits(), pendingMessages: () => Promise.resolve(0) })
+    const served = serveMetrics({ host: '127.0.0.1', port: 0 }, metrics, (error) => void errors.push(error))
     const origin = new URL(served.url).origin
     const response = await fetch(served.url)
     expect(response.status).toBe(200)
@@ -152,9 +169,10 @@ describe('the metrics', () => {
     expect((await fetch(served.url, { method: 'POST' })).status).toBe(405)
     expect(await fetchStatus(served.url, 'no host [')).toBe(404)
     expect(errors).toEqual([])
-    backlog = new Error('a secret')
+    circuits = () => {
+      throw new Error('a secret')
+    }
     const failed = await fetch(served.url)
-    backlog = { pending: 0, oldestAt: null }
     expect([failed.status, await failed.text()]).toEqual([500, 'Internal error\n'])
     expect(errors).toEqual([new Error('a secret')])
     expect(() =>
