@@ -10,6 +10,8 @@ afterEach(() => void (process.env.TZ = timeZone ?? 'UTC'))
 test.each([
   ['10m', '2026-11-20T11:50:00Z'],
   ['3d', '2026-11-17T12:00:00Z'],
+  ['72h', '2026-11-17T12:00:00Z'],
+  ['1.5h', '2026-11-20T10:30:00Z'],
   ['2026-11-20T08:00:00Z', '2026-11-20T08:00:00Z'],
   // In the time zone of the times that commands print.
   ['2026-11-20', '2026-11-19T15:00:00Z'],
