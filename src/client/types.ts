@@ -5,7 +5,7 @@ export type Channel = 'sms' | 'whatsapp' | 'telegram' | 'voice' | 'rcs'
 /** A phone number in E.164, or as it is written in a country (ISO 3166-1 alpha-2) or else the application's `defaultCountry`. */
 export type TypedPhone = { phone: string; country?: string | undefined }
 
-/** A request, by its id or as the newest living one of a phone. */
+/** A request, by its id or as the newest pending one of a phone. */
 export type Target = { requestId: string } | TypedPhone
 
 /** A payment. Its code is right only together with it. */

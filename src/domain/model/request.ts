@@ -100,7 +100,7 @@ export const isExpired = (request: OtpRequest, now: number) =>
   request.status === 'pending' && request.expiresAt <= now
 
 /** Tells whether a request can still be verified. */
-export const isLiving = (request: OtpRequest, now: number) =>
+export const isVerifiable = (request: OtpRequest, now: number) =>
   request.status === 'pending' && request.expiresAt > now
 
 /** The error of every verify, resend and cancel on a closed request. */

@@ -10,7 +10,7 @@ import { eventChange } from '../log/event-change.ts'
 import type { NewId } from '../model/ids.ts'
 import { withDelivery, type LoadedMessage, type Message } from '../model/message.ts'
 import { noCost } from '../model/price.ts'
-import { isLiving, type DeliveryStatus } from '../model/request.ts'
+import { isVerifiable, type DeliveryStatus } from '../model/request.ts'
 import type { Change } from '../store/operation.ts'
 import { applyCharge, chargeEarlierTry, countedAs } from './charges.ts'
 import type { ClosableRequest } from './lifecycle.ts'
@@ -87,7 +87,7 @@ function nextExclusions(
   now: number,
 ): string[] | undefined {
   // A newer resend replaces this message.
-  if (!isLiving(request, now) || request.resends !== message.messageNumber) return undefined
+  if (!isVerifiable(request, now) || request.resends !== message.messageNumber) return undefined
   const candidates = delivery.routesFor(toDestination(request)).candidatesFor(message.channels)
   const { channel } = request
   const excluded = new Set([...message.excluded, candidateKey({ channel, provider })])

@@ -2,7 +2,7 @@ import type { Delivery } from '../model/delivery.ts'
 import type { Developer } from '../model/developer.ts'
 import type { Keys } from '../model/keys.ts'
 import { deriveStoredCode } from '../model/code.ts'
-import { isLiving } from '../model/request.ts'
+import { isVerifiable } from '../model/request.ts'
 import { toPage, readSeqCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
@@ -50,7 +50,7 @@ export function createInboxService(needs: {
 
   function toInboxItem(message: ListedMessage, now: number): InboxItem {
     const { request, application, sentAt } = message
-    const isPending = isLiving(request, now)
+    const isPending = isVerifiable(request, now)
     const code = isPending ? deriveStoredCode(keys, request) : null
     return {
       id: message.eventId,

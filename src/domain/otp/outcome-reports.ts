@@ -8,7 +8,7 @@ import type { LoadedMessage, MessageKey } from '../model/message.ts'
 import type { Price } from '../model/price.ts'
 import type { Outcome } from '../model/outcome-report.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
-import { isLiving, type OtpRequest } from '../model/request.ts'
+import { isVerifiable, type OtpRequest } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
 import { dayMs, hourMs, minuteMs, secondMs } from '../../shared/durations.ts'
 
@@ -116,7 +116,7 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
     // The message failed over, or the phone was erased.
     if (provider === null || messageId === null || !isPlainPhone(request.phone)) return null
     const now = clock.now()
-    if (isLiving(request, now)) return request.expiresAt
+    if (isVerifiable(request, now)) return request.expiresAt
     // A network that has one verification for a phone at a time hears the outcome of its newest code.
     if (await store.read.otpDeliveries.reports.hasLaterMessage(message)) return null
     const result = await delivery.report(provider, {

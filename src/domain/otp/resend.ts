@@ -22,7 +22,7 @@ import {
   startDelivery,
   type ChannelChoice,
 } from './new-message.ts'
-import { isLiving, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
+import { isVerifiable, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
 import { invalidPhone, isVirtualPhone, parsePhone } from '../model/phone.ts'
 import { hasPhoneBudgets, trustOfRequest, namePhoneRows, readRequestPhone } from './phones.ts'
 import { deliveryFailed } from './settle.ts'
@@ -109,7 +109,7 @@ export function createOtpResend(needs: OtpNeeds) {
         const earlier = readEarlierSend(rows, scope, now)
         if (earlier) return isRejected(earlier) ? refusalDecision(earlier) : { result: earlier, changes: [] }
         const request = finder.find(rows, now)
-        return request && isLiving(request, now)
+        return request && isVerifiable(request, now)
           ? decideResend(rows, call, request, now)
           : refuseEnded(rows, application, request ?? reject(toNotFound()), now)
       },
@@ -128,7 +128,7 @@ export function createOtpResend(needs: OtpNeeds) {
     const { rate } = charged
     if (isRejected(request)) return refusalDecision(request, rate, charged.changes)
     const closed = refuseIfClosed(newId, { request, subscribers: rows.subscribers(application.id) }, now)
-    // A request that is not living is closed, or now closes.
+    // A request that cannot be verified is closed, or now closes.
     if (!closed) throw new Error('the request can still be verified')
     return refusalDecision(closed.result, rate, [...charged.changes, ...closed.changes])
   }

@@ -8,7 +8,7 @@ import { notFound } from '../model/errors.ts'
 import { hashContexts } from '../model/context.ts'
 import { isId } from '../model/ids.ts'
 import { isRejected, reject, unwrap, type Rejected } from '../model/rejected.ts'
-import { isLiving, type Channel, type OtpRequest } from '../model/request.ts'
+import { isVerifiable, type Channel, type OtpRequest } from '../model/request.ts'
 import { isOpenSession, sessionSendsMax, type OtpSession } from '../model/session.ts'
 import { hashToken } from '../model/tokens.ts'
 import type { Change, Decision, Operation, Preload, Rows } from '../store/operation.ts'
@@ -117,7 +117,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
       variables: variables ?? undefined,
       metadata: { sessionId: session.id },
     })
-    return sendCounted(visit, operations.sendOperation(call, findLiving(application, session)))
+    return sendCounted(visit, operations.sendOperation(call, findVerifiable(application, session)))
   }
 
   /**
@@ -207,7 +207,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
 
   /** Ends a session without success, and cancels its request. Does nothing if the session has ended. */
   async function cancel({ application, session }: SessionVisit): Promise<void> {
-    const finder = findLiving(application, session)
+    const finder = findVerifiable(application, session)
     const canceled = await store.decide<OtpRequest | Rejected | undefined>({
       preload: {
         first: (rows) => ({
@@ -246,13 +246,13 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
   }
 
   /** Finds the request of a session while it can be verified. */
-  function findLiving(application: CallingApplication, { requestId }: OtpSession): RequestFinder {
+  function findVerifiable(application: CallingApplication, { requestId }: OtpSession): RequestFinder {
     const finder = createRequestFinder(needs, application, { requestId: requestId ?? '' })
     return {
       ...finder,
       find(rows, now) {
         const request = requestId === null ? undefined : readOwnRequest(rows, application, requestId)
-        return request && isLiving(request, now) ? request : undefined
+        return request && isVerifiable(request, now) ? request : undefined
       },
     }
   }

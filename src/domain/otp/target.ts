@@ -4,7 +4,7 @@ import type { Facade } from '../model/compat.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
 import { isId } from '../model/ids.ts'
 import { parsePhone, type Phone } from '../model/phone.ts'
-import { isLiving, type OtpRequest } from '../model/request.ts'
+import { isVerifiable, type OtpRequest } from '../model/request.ts'
 import type { LookUp, NamedRows, Rows } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import { readOwnRequest, withTrace } from './lifecycle.ts'
@@ -23,7 +23,7 @@ import {
 type Checker = { clientIp?: string | undefined; deviceId?: string | undefined }
 
 /**
- * The request that a call means: by its id, or as the newest living one of the application for a phone. A check by phone
+ * The request that a call means: by its id, or as the newest verifiable one of the application for a phone. A check by phone
  * may tell who checks.
  */
 export type OtpTarget = { requestId: string } | (TypedPhone & Checker)
@@ -59,7 +59,7 @@ export type RequestFinder = {
 
 type FinderNeeds = Pick<OtpNeeds, 'clock' | 'keys'>
 
-/** Finds the request of a target. That of a phone is the newest living one, or else one that wrong codes ended. */
+/** Finds the request of a target. That of a phone is the newest verifiable one, or else one that wrong codes ended. */
 export function createRequestFinder(
   needs: FinderNeeds,
   application: CallingApplication,
@@ -83,7 +83,7 @@ const lifetimeMaxMs = applicationFields.otpTtlSeconds.maximum * 1000
 const requestsReadMax = 100
 
 /**
- * Finds the newest living request for a phone.
+ * Finds the newest verifiable request for a phone.
  *
  * @param facade only of this façade, and none that has ended
  */
@@ -112,7 +112,7 @@ export function createPhoneFinder(
       id = request.previousRequest
       if (request.appId !== application.id || (facade && request.compat?.facade !== facade)) continue
       if (request.createdAt <= now - lifetimeMaxMs) break
-      if (isLiving(request, now)) return { found: request, ids }
+      if (isVerifiable(request, now)) return { found: request, ids }
       if (isNewest && isExhausted(request, now)) exhausted = request
       isNewest = false
     }

@@ -20,7 +20,7 @@ export function createVerifications(
 ) {
   return {
     /**
-     * Sends the code of the living verification once more that this façade made for the phone; without one, makes a new
+     * Sends the code of the pending verification once more that this façade made for the phone; without one, makes a new
      * one. Calls for one phone at once act one after the other.
      *
      * @throws as `send` and `resend`, but for RESEND_TOO_SOON; CONFLICT (RESENDS_EXHAUSTED) says when the code expires

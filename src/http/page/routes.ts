@@ -20,7 +20,7 @@ import { createResponses, isFromScript, leave, redirectTo } from './responses.ts
 import { readDigits, readPhone } from './typed.ts'
 import { chooseLanguage, type Language } from './language.ts'
 import { codeErrorOf, codeErrors, codeNotice, endedNotice, phoneNotice, type CodeError } from './notices.ts'
-import { codeStep, livingRequest, phoneStep, type Notice, type PageChallenge } from './view.ts'
+import { codeStep, verifiableRequest, phoneStep, type Notice, type PageChallenge } from './view.ts'
 import { createVisitor, formToken, isFormToken, isOwnPost, readVisitor, type Visitor } from './visitor.ts'
 
 export type PageServices = {
@@ -111,7 +111,7 @@ export function pageRoutes(services: PageServices) {
   async function show(call: Call): Promise<Response> {
     const { opened, language, now, incoming } = call
     const query = new URL(incoming.request.url).searchParams
-    const request = livingRequest(opened, now)
+    const request = verifiableRequest(opened, now)
     const error = codeErrors.find((one) => one === query.get('error'))
     const wait = Number(/^\d{1,6}$/.exec(query.get('wait') ?? '')?.[0] ?? 60)
     const notice = error && codeNotice(language, error, request, wait)
@@ -139,10 +139,10 @@ export function pageRoutes(services: PageServices) {
     if (action === 'send') return send(call, fields)
     if (action === 'cancel') return run(call, () => sessions.cancel(call.visit))
     // Refused here, because the operations charge calls for a code that has ended.
-    const living = livingRequest(opened, call.now)
-    if (!living) return redirectTo(call, '?error=ended')
+    const pending = verifiableRequest(opened, call.now)
+    if (!pending) return redirectTo(call, '?error=ended')
     if (action === 'verify') return verify(call, readDigits(fields.get('code')))
-    if (action !== 'resend' || living.resends >= resendsMax) return redirectTo(call, '?error=failed')
+    if (action !== 'resend' || pending.resends >= resendsMax) return redirectTo(call, '?error=failed')
     const chosen = channels.find((one) => one === channel)
     return run(call, () => sessions.resend(call.visit, chosen))
   }

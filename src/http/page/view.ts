@@ -1,6 +1,6 @@
 import type { ApplicationPage } from '../../domain/model/application-page.ts'
 import {
-  isLiving,
+  isVerifiable,
   resendAfterMs,
   resendsMax,
   type Channel,
@@ -139,8 +139,8 @@ const cancelForm = (view: FormView) =>
   smallForm(view, [markup`<button name="action" value="cancel">${view.language.texts.cancel}</button>`])
 
 /** Step that the session is in: the code is asked for while its request can be verified. */
-export const livingRequest = ({ request }: OpenedSession, now: number): OtpRequest | undefined =>
-  request && isLiving(request, now) ? request : undefined
+export const verifiableRequest = ({ request }: OpenedSession, now: number): OtpRequest | undefined =>
+  request && isVerifiable(request, now) ? request : undefined
 
 /** Writes a whole page. @param nonce that the content security policy allows */
 export function writePage(

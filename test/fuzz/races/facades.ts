@@ -91,7 +91,7 @@ export const facadeRaces: Race[] = [
   }),
 
   facadeRace(
-    'of creates, sends and cancellations at once a phone has one living verification',
+    'of creates, sends and cancellations at once a phone has one pending verification',
     async (fixture, calls, random) => {
       const phone = fixture.newPhone()
       const first = await calls.create(phone)
@@ -124,9 +124,9 @@ export const facadeRaces: Race[] = [
     const toRow = (id: string) => fixture.findRow(hexToId('otp', id.replaceAll('-', '')))
     const rows = await Promise.all(ids.map(toRow))
     expect(rows.filter((row) => row?.status === 'canceled')).toHaveLength(ids.length - 1)
-    const living = rows.findIndex((row) => row?.status === 'pending')
-    const code = await fixture.otp.getCode(rows[living]?.id ?? '')
-    const id = ids[living] ?? ''
+    const pending = rows.findIndex((row) => row?.status === 'pending')
+    const code = await fixture.otp.getCode(rows[pending]?.id ?? '')
+    const id = ids[pending] ?? ''
     const checked = await runConcurrently(concurrentCalls, random, () => camara.validateCode(id, code))
     expect(checked.filter(({ status }) => status === 204)).toHaveLength(1)
   }),

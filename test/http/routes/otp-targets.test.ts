@@ -31,7 +31,7 @@ const verifyWrong = async (phone: string, requestId: string) =>
   call('verify', { phone, code: await otp.getWrongCode(requestId) })
 
 describe('a call by phone', () => {
-  test('means the newest living request; an older one stays reachable by its id', async () => {
+  test('means the newest verifiable request; an older one stays reachable by its id', async () => {
     const phone = newPhone()
     const older = await send(phone)
     const newer = await send(phone)
