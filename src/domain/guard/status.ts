@@ -131,7 +131,7 @@ async function readUsage(
       const spent = { allowance, unverified, fromPool: counts.total('drawn') }
       usage.allowances.push({ developerId, country, verifiedPhones: evidence, ...spent })
     }
-    if (row.alertedAt > now - alertMs) {
+    if (counts.hasAlerted()) {
       const until = new Date(row.alertedAt + alertMs).toISOString()
       usage.alerts.push({ developerId, country, until })
     }

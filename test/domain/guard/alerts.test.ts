@@ -65,6 +65,17 @@ describe('an alert', () => {
     expect(bench.alerts.at(0)).toMatchObject({ country: 'NL', reason: 'day', usual: expect.any(Number) })
   })
 
+  test('does not come in the first weeks of codes of another system, as many each day', async () => {
+    const bench = createGuardBench()
+    for (let n = 0; n < 20 * 100; n++) {
+      await bench.send(1, { isRelayed: true })
+      bench.clock.advance(dayMs / 100)
+    }
+    expect(bench.alerts).toEqual([])
+    await sendSlowly(bench, 20, 30_000, { isRelayed: true })
+    expect(bench.alerts).toMatchObject([{ reason: 'rate' }])
+  })
+
   test('comes once an hour where the pool is spent, however many countries share it', async () => {
     const bench = createGuardBench()
     for (let n = 0; n < 400; n++) {
