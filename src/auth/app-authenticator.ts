@@ -13,10 +13,12 @@ import {
 } from '../domain/apps/authentication.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import { notFound, ServiceError } from '../domain/model/errors.ts'
+import { messageFields } from '../domain/model/message-settings.ts'
 import { isId } from '../domain/model/ids.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import type { Random } from '../domain/model/random.ts'
 import { seal, unseal } from '../domain/model/sealed.ts'
+import { pick } from '../shared/fields.ts'
 import { createVersionedCache } from '../domain/model/versioned-cache.ts'
 import type { ApplicationCredentials, CallingApplication, Environment } from '../domain/model/application.ts'
 import {
@@ -226,7 +228,11 @@ function openToken(keys: Pick<Keys, 'accessToken'>, token: string): string | und
 function requireActive(application: ApplicationCredentials): CallingApplication {
   if (application.status !== 'active') throw applicationDisabled()
   if (application.developerStatus !== 'active') throw notAllowed()
-  const { id, developerId, projectId, environment, otpTtlSeconds, countries, credentialsVersion, plan } =
-    application
-  return { id, developerId, projectId, environment, otpTtlSeconds, countries, credentialsVersion, plan }
+  return pick(application, callerFields)
 }
+
+// prettier-ignore
+const callerFields = [
+  'id', 'developerId', 'projectId', 'environment', 'otpTtlSeconds', 'countries', 'credentialsVersion', 'plan',
+  ...messageFields,
+] as const

@@ -8,7 +8,7 @@ import {
 import type { Sealing } from './engine/sealing.ts'
 import type { ApplicationListQuery, ApplicationStore, CredentialState } from '../domain/store/applications.ts'
 import type { Developer } from '../domain/model/developer.ts'
-import { messageFields } from '../domain/model/message-settings.ts'
+import { messageFields, type MessageSettings } from '../domain/model/message-settings.ts'
 import { pick } from '../shared/fields.ts'
 import { createBatchedLookup } from './engine/batched-lookup.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
@@ -54,6 +54,7 @@ export function createApplicationStore(
     ...pick(applications, [
       'id', 'developerId', 'projectId', 'environment', 'status', 'otpTtlSeconds', 'countries', 'credentialsVersion',
       'clientIdSalt', 'clientIdHash', 'clientSecretSalt', 'clientSecretHash', 'apiKeySalt', 'apiKeyHash',
+      ...messageFields,
     ]),
     developerStatus: sql<Developer['status']>`${developerColumn(developers.status)}`,
     plan: sql<string>`${developerColumn(developers.plan)}`,
@@ -214,7 +215,8 @@ type CredentialRow = Pick<Application, 'status' | 'credentialsVersion'> & {
 
 /** A caller of an operation, as it is now. */
 export type CallerRow = CredentialRow &
-  Pick<CallingApplication, 'plan' | 'otpTtlSeconds' | 'countries'> & {
+  Pick<CallingApplication, 'plan' | 'otpTtlSeconds' | 'countries'> &
+  MessageSettings & {
     /** Version of the developer's rules for the guard; null if there are none. */
     rulesVersion: number | null
   }

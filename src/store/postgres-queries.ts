@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { RateLimit, StoredPolicy } from '../domain/model/rate-limit.ts'
-import { selectDeveloperColumn, type CallerRow } from './applications.ts'
+import { messageSettings, selectDeveloperColumn, type CallerRow } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { idempotencyRow, openAnswer } from './idempotency.ts'
@@ -35,6 +35,7 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
         credentialsVersion: applications.credentialsVersion,
         otpTtlSeconds: applications.otpTtlSeconds,
         countries: applications.countries,
+        ...messageSettings(applications),
         developerStatus: sql<
           CallerRow['developerStatus']
         >`${selectDeveloperColumn(tables, developers.status)}`,

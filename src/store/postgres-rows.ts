@@ -79,10 +79,7 @@ export function createPostgresRows(
     credentialState: ({ id, credentialsVersion }) =>
       toCredentialState(get(credentials, id), credentialsVersion),
     caller(application) {
-      const row = get(credentials, application.id)
-      if (!row) return application
-      const { plan, otpTtlSeconds, countries } = row
-      return { ...application, plan, otpTtlSeconds, countries }
+      return { ...application, ...get(credentials, application.id) }
     },
     listRules: ({ developerId }) => rules.get(developerId) ?? [],
     idempotencyRecord: (scope) => get(answers, idempotencyRow(scope)),

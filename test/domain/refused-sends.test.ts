@@ -12,6 +12,10 @@ const application: CallingApplication = {
   environment: 'live',
   otpTtlSeconds: 300,
   countries: null,
+  name: 'web',
+  defaultLocale: null,
+  webOtpDomain: null,
+  androidAppHash: null,
   credentialsVersion: 1,
   plan: 'free',
 }

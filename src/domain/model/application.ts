@@ -1,5 +1,6 @@
 import { type FieldValues, keysOf } from '../../shared/fields.ts'
 import { applicationFields } from '../../shared/application-fields.ts'
+import type { MessageSettings } from './message-settings.ts'
 import type { Developer } from './developer.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
@@ -96,17 +97,19 @@ export type ApplicationCredentials = Pick<
   | 'clientSecretHash'
   | 'apiKeySalt'
   | 'apiKeyHash'
-> & { developerStatus: Developer['status']; plan: string }
+> &
+  MessageSettings & { developerStatus: Developer['status']; plan: string }
 
 /** The authenticated application of a request, as of the credential check. */
 export type CallingApplication = Pick<
   Application,
   'id' | 'developerId' | 'projectId' | 'environment' | 'otpTtlSeconds' | 'countries' | 'credentialsVersion'
-> & {
-  /** Developer's plan; `resolvePlan` returns its limits. */
-  plan: string
-  /** Version of the configuration in which the credentials were checked, see `ApplicationStore.configurationVersion`; undefined on PostgreSQL. */
-  configurationVersion?: number | undefined
-  /** W3C trace context of this call, passed to providers and webhooks. */
-  traceparent?: string | undefined
-}
+> &
+  MessageSettings & {
+    /** Developer's plan; `resolvePlan` returns its limits. */
+    plan: string
+    /** Version of the configuration in which the credentials were checked, see `ApplicationStore.configurationVersion`; undefined on PostgreSQL. */
+    configurationVersion?: number | undefined
+    /** W3C trace context of this call, passed to providers and webhooks. */
+    traceparent?: string | undefined
+  }

@@ -13,6 +13,7 @@ import { deriveStoredCode } from '../model/code.ts'
 import {
   messageLeaseLeftMinMs,
   messageLeaseMs,
+  type LoadedMessage,
   type MessageClaim,
   type Message,
   type MessageKey,
@@ -25,6 +26,7 @@ import { unreadablePhone } from '../model/pseudonyms.ts'
 import { parseHistory } from '../model/request-history.ts'
 import type { FairPermits } from '../model/fair-permits.ts'
 import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
+import type { MessageSettings } from '../model/message-settings.ts'
 import type { Clock } from '../model/clock.ts'
 import { resultChanges } from '../limits/idempotency.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
@@ -88,12 +90,11 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
   /** Attempts that have ended, and whose outcome the database has not taken. */
   const unstored = new Set<EndedAttempt>()
 
-  async function dispatchAndSettle(claim: MessageClaim, pendingResult: PendingResult | undefined) {
-    // A first attempt loads them, too: the application has the texts, and the request may have been canceled or
-    // deleted since the commit.
-    const loaded = await store.read.otpDeliveries.load(claim)
-    if (!loaded) return undefined
-    const { request, message, application } = loaded
+  async function dispatchAndSettle(
+    claim: MessageClaim,
+    { request, message, application }: LoadedMessage,
+    pendingResult: PendingResult | undefined,
+  ) {
     // Another sender has taken it over.
     if (!isLeasedBy(message, claim)) return undefined
     const isObsolete =
@@ -173,11 +174,17 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
    * Never rejects. An outcome that the database does not take is kept, for `settleUnstored`; if the process ends before,
    * the message is sent again with the same code once its lease has expired.
    *
+   * @param outgoing the message, if it was just committed
    * @returns DELIVERY_FAILED when no provider accepted the message and none will be tried again
    */
-  async function attempt(claim: MessageClaim, pendingResult?: PendingResult): Promise<Rejected | undefined> {
+  async function attempt(
+    claim: MessageClaim,
+    pendingResult?: PendingResult,
+    outgoing?: LoadedMessage,
+  ): Promise<Rejected | undefined> {
     try {
-      return await dispatchAndSettle(claim, pendingResult)
+      const loaded = outgoing ?? (await store.read.otpDeliveries.load(claim))
+      return loaded && (await dispatchAndSettle(claim, loaded, pendingResult))
     } catch (error) {
       onError(error)
       return undefined
@@ -190,9 +197,16 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
      * stays in the inbox. Earlier messages that wait, and are not leased, become void.
      *
      * @param earlier messages of the request
+     * @returns the message for `makeFirstAttempt`; undefined if it stays in the inbox
      */
-    enqueue(request: OtpRequest, earlier: readonly Message[], channels: Channel[], now: number): Change[] {
-      if (request.provider === inboxProvider) return []
+    enqueue(
+      request: OtpRequest,
+      application: MessageSettings,
+      earlier: readonly Message[],
+      channels: Channel[],
+      now: number,
+    ): { outgoing: LoadedMessage | undefined; changes: Change[] } {
+      if (request.provider === inboxProvider) return { outgoing: undefined, changes: [] }
       const superseded = earlier
         .filter(({ status, leaseUntil }) => status === 'pending' && (leaseUntil ?? 0) <= now)
         .map((message): Change => {
@@ -217,7 +231,10 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
         createdAt: now,
         updatedAt: now,
       }
-      return [...superseded, { kind: 'message', message, isNew: true }]
+      return {
+        outgoing: { request, message, application },
+        changes: [...superseded, { kind: 'message', message, isNew: true }],
+      }
     },
 
     /**
@@ -225,8 +242,13 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
      *
      * @returns the refusal; undefined if a provider has the message, or may have it, or a later attempt may send it
      */
-    makeFirstAttempt: (key: MessageKey, pendingResult: PendingResult): Promise<Rejected | undefined> =>
-      attempt({ ...key, owner, attempt: 1 }, pendingResult),
+    makeFirstAttempt: (
+      outgoing: LoadedMessage,
+      pendingResult: PendingResult,
+    ): Promise<Rejected | undefined> => {
+      const { requestId, messageNumber } = outgoing.message
+      return attempt({ requestId, messageNumber, owner, attempt: 1 }, pendingResult, outgoing)
+    },
 
     attempt,
 

@@ -182,10 +182,12 @@ export function createOtpResend(needs: OtpNeeds) {
     if (isRejected(delivered)) return refusalDecision(delivered)
     const resent = withMessage(request, delivered, now)
     const { isOverBudget } = charged
+    const earlier = rows.messages(request.id)
+    const queued = attempts.enqueue(resent, rows.caller(application), earlier, delivered.channels, now)
     changes.push(
       { kind: 'phone', handle: loaded, record: charged.record },
       { kind: 'request', request: resent, isNew: false },
-      ...attempts.enqueue(resent, rows.messages(request.id), delivered.channels, now),
+      ...queued.changes,
       countChange(resent, { queued: 1 }, utcDay(now)),
       ...(resent.provider === inboxProvider ? [breakdownChange(resent, { sent: 1 }, now)] : []),
       ...sentChanges(
@@ -194,7 +196,9 @@ export function createOtpResend(needs: OtpNeeds) {
         now,
       ),
     )
-    return withResult({ result: { replayed: false, rate, result: resent, alert }, changes }, scope, now)
+    const { outgoing } = queued
+    const result = { replayed: false as const, rate, result: resent, alert, outgoing }
+    return withResult({ result, changes }, scope, now)
   }
 
   /** Chooses the channels of the message, and how it begins. @returns the refusal DELIVERY_FAILED without a route */

@@ -11,6 +11,7 @@ import { deriveStoredCode, type StoredCodeSource } from '../model/code.ts'
 import type { GuardAlert } from '../model/guard.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { tryParsePhone } from '../model/phone.ts'
+import type { LoadedMessage } from '../model/message.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
 import type { OtpRequest } from '../model/request.ts'
@@ -35,6 +36,8 @@ export type SendDecision = {
   alert?: GuardAlert | undefined
   /** Set if a limit refused the send, or a challenge is needed. */
   refusedSend?: RefusedSend
+  /** The message that goes to a provider. */
+  outgoing?: LoadedMessage | undefined
 }
 
 /** The result of an earlier call with the same idempotency key. */
@@ -141,7 +144,7 @@ export function completeSend(
   outcome: SendDecision | Replay,
 ): SendResult | Promise<SendResult> {
   if (outcome.replayed) return replay(needs, application, outcome.result)
-  const { result, rate, alert, refusedSend } = outcome
+  const { result, rate, alert, refusedSend, outgoing } = outcome
   if (alert) needs.guard.onAlert(alert)
   if (isRejected(result)) {
     const refusal = attachRate(result, rate)
@@ -149,11 +152,10 @@ export function completeSend(
     return needs.recordRefusedSend(application, refusedSend, result).then(() => Promise.reject(refusal))
   }
   const sent = toSentOtp(result)
-  const { requestId, message: messageNumber } = sent
   const completed = { ...sent, replayed: false, rate, code: codeToShow(needs, application, result) }
-  if (messageNumber === null) return completed
+  if (!outgoing) return completed
   const pending = { scope, value: sent, traceparent: application.traceparent }
-  return needs.attempts.makeFirstAttempt({ requestId, messageNumber }, pending).then((failed) => {
+  return needs.attempts.makeFirstAttempt(outgoing, pending).then((failed) => {
     if (failed) throw attachRate(failed, rate)
     return completed
   })

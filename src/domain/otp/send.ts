@@ -40,7 +40,8 @@ import {
 } from './send-result.ts'
 import type { RequestFinder } from './target.ts'
 import { readTemplate } from './templates.ts'
-import type { Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
+import type { OtpRequest } from '../model/request.ts'
+import type { Change, Decision, EventSubscriber, NamedRows, Operation, Rows } from '../store/operation.ts'
 import { utcDay } from '../../shared/durations.ts'
 
 /** A call that sends a code, as it was read. */
@@ -178,20 +179,27 @@ export function createOtpSend(needs: OtpNeeds) {
         now,
       )
     }
-    const ended = replaced?.find(rows, now)
-    if (ended)
-      changes.push(
-        ...closeRequest(newId, { request: ended, subscribers }, { status: 'canceled' }, now).changes,
-      )
     const { isOverBudget } = charged
+    const queued = attempts.enqueue(request, rows.caller(application), [], described.channels, now)
     changes.push(
+      ...cancelReplaced(replaced?.find(rows, now), subscribers, now),
       { kind: 'request', request, isNew: true },
-      ...attempts.enqueue(request, [], described.channels, now),
+      ...queued.changes,
       countChange(request, { requests: 1, queued: 1 }, utcDay(now)),
       breakdownChange(request, newRequestCounts(request), now),
       ...sentChanges(newId, { request, subscribers, inboxOwnerId, isOverBudget, verdict }, now),
     )
-    return withResult({ result: { replayed: false, rate, result: request, alert }, changes }, scope, now)
+    const { outgoing } = queued
+    const result = { replayed: false as const, rate, result: request, alert, outgoing }
+    return withResult({ result, changes }, scope, now)
+  }
+
+  function cancelReplaced(
+    request: OtpRequest | undefined,
+    subscribers: readonly EventSubscriber[],
+    now: number,
+  ): readonly Change[] {
+    return request ? closeRequest(newId, { request, subscribers }, { status: 'canceled' }, now).changes : []
   }
 
   /** Names the rows of a send that are known before any is read. */
