@@ -83,9 +83,11 @@ export function replaceProgram(
     rmSync(newPath, { force: true })
     throw error instanceof CliError ? error : notWritten(path, error)
   }
-  for (const name of readdirSync(keptFolder))
-    if (/^otpd-\d/.test(name) && join(keptFolder, name) !== kept)
-      rmSync(join(keptFolder, name), { force: true })
+  // Only in a folder of otpd's own: next to the program may be backups, such as otpd-2026-11-20T12-00-00-000Z.db.
+  if (keptFolder !== dirname(path))
+    for (const name of readdirSync(keptFolder))
+      if (/^otpd-\d/.test(name) && join(keptFolder, name) !== kept)
+        rmSync(join(keptFolder, name), { force: true })
   return kept
 }
 

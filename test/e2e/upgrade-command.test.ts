@@ -84,6 +84,18 @@ test('removes what an upgrade left that was killed, but not what another one is 
   expect(readdirSync(join(bed.prefix, 'lib/otpd'))).toEqual([`otpd-${version}`])
 })
 
+test('removes the kept program of before that, and nothing next to a program outside of bin', async () => {
+  bed.put('prefix/lib/otpd/otpd-0.0.1', 'older')
+  expect((await upgrade(['--allow-unsigned'])).exitCode).toBe(0)
+  expect(readdirSync(join(bed.prefix, 'lib/otpd'))).toEqual([`otpd-${version}`])
+  const backup = 'otpd-2026-11-20T12-00-00-000Z.db'
+  bed.put(`opt/${backup}`, 'data')
+  const program = join(bed.directory, 'opt/otpd')
+  placeBinary(program)
+  expect((await upgrade(['--allow-unsigned'], { program })).exitCode).toBe(0)
+  expect(readdirSync(dirname(program)).toSorted()).toEqual(['otpd', `otpd-${version}`, backup])
+})
+
 test('does not keep the new program as the old one, if another upgrade was faster', async () => {
   const gate = join(bed.directory, 'gate')
   const wait = `while [ ! -e ${gate} ]; do sleep 0.05; done`
