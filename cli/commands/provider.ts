@@ -28,7 +28,7 @@ type ListedProvider = ConfiguredProvider & {
   resting: OpenCircuit | null
   /** Open circuits of all nodes: each node has its own. */
   openCircuits: OpenCircuit[]
-  /** URL for delivery receipts, to enter in the provider's console; null without a public URL. */
+  /** URL for delivery receipts, to enter in the provider's console; null without a public URL, or if it makes no such calls. */
   callbackUrl: string | null
 }
 
@@ -156,7 +156,8 @@ async function listProviders(
       routes: delivery.routes.filter(({ providers }) => providers.includes(provider.name)).length,
       resting: openCircuits.toSorted((a, b) => (a.until < b.until ? 1 : -1))[0] ?? null,
       openCircuits,
-      callbackUrl: serverState?.callbackUrls.get(provider.name) ?? null,
+      callbackUrl:
+        provider.takesReceipts === false ? null : (serverState?.callbackUrls.get(provider.name) ?? null),
     }
   })
 }

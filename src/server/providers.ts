@@ -10,7 +10,14 @@ import { parsePhone } from '../domain/model/phone.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import { systemWorld } from '../world/system.ts'
 
-export type ConfiguredProvider = { name: string; kind: string; title: string; channels: readonly Channel[] }
+export type ConfiguredProvider = {
+  name: string
+  kind: string
+  title: string
+  channels: readonly Channel[]
+  /** Whether it takes delivery receipts over HTTP with these settings. Absent in the record of a server of an earlier version. */
+  takesReceipts?: boolean
+}
 
 /** Result of a test message. */
 export type ProviderTestResult = {
@@ -56,7 +63,9 @@ export function openProviders(
       const result: ConfiguredProvider[] = []
       for (const settings of providers) {
         const { title, provider } = openProvider(settings)
-        result.push({ name: settings.name, kind: settings.kind, title, channels: provider.channels })
+        const { name, kind } = settings
+        const takesReceipts = provider.readCallback !== undefined
+        result.push({ name, kind, title, channels: provider.channels, takesReceipts })
         await provider.close?.()
       }
       return result

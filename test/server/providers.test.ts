@@ -39,3 +39,25 @@ test('the test of a provider says what it answered, and when that was too late f
     await gateway.stop(true)
   }
 })
+
+test('the list says which providers take delivery receipts with their settings', async () => {
+  const telnyx = { apiKey: 'key', verifyProfileId: '49000192-1bdb-c56f-3de7-e008ef6da16b', channels: 'sms' }
+  const publicKey = 'j3EApzZjNqVQmSohBbuFAIVIt25PWACpUXpNBkba9xo='
+  const settings = [
+    { name: 'unsigned', kind: 'telnyx-verify', values: { ...telnyx, baseUrl: 'https://api.telnyx.com' } },
+    {
+      name: 'signed',
+      kind: 'telnyx-verify',
+      values: { ...telnyx, publicKey, baseUrl: 'https://api.telnyx.com' },
+    },
+    { name: 'gateway', kind: 'http-template', values: { url: 'https://sms.example.com', channels: 'sms' } },
+  ]
+  const providers = openProviders({ delivery: { providers: settings, routes: [] } }, '0')
+  const listed = await providers.list()
+  providers.close()
+  expect(listed.map(({ name, takesReceipts }) => [name, takesReceipts])).toEqual([
+    ['unsigned', false],
+    ['signed', true],
+    ['gateway', false],
+  ])
+})
