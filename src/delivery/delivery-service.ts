@@ -148,6 +148,7 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     chooseText: chooseTemplateText,
     takesReports: reporter.takesReports,
     report: reporter.report,
+    findPrice: reporter.findPrice,
   }
 
   return {

@@ -18,7 +18,7 @@ export function createReporter(needs: {
   timers: Timers
   report: Report
   costs: Pick<Costs, 'isCounting' | 'toPrice'>
-}): Pick<Delivery, 'takesReports' | 'report'> & { close(): void } {
+}): Pick<Delivery, 'takesReports' | 'report' | 'findPrice'> & { close(): void } {
   const { pool, clock, timers, report, costs } = needs
   const shutdown = new AbortController()
   const takesOutcomes = ({ feedback, provider }: ProviderHandle) =>
@@ -42,12 +42,15 @@ export function createReporter(needs: {
       ? call(handle, (signal) => handle.provider.reportOutcome?.(outcome, signal) ?? Promise.resolve(done))
       : done
 
-  async function findPrice(handle: ProviderHandle, outcome: OutcomeReport): Promise<ReportedResult> {
+  async function findPrice(
+    handle: ProviderHandle,
+    message: Pick<OutcomeReport, 'messageId' | 'channel'>,
+  ): Promise<ReportedResult> {
     const { provider, name } = handle
-    if (outcome.isCharged || !tellsPrices(handle)) return done
+    if (!tellsPrices(handle)) return done
     const found = await call(
       handle,
-      (signal) => provider.findCharge?.(outcome, signal) ?? Promise.resolve(none),
+      (signal) => provider.findCharge?.(message, signal) ?? Promise.resolve(none),
     )
     if (found.kind === 'none') return done
     if (found.kind !== 'charge') return { kind: 'price_pending' }
@@ -69,7 +72,14 @@ export function createReporter(needs: {
       if (!handle) return done
       if (handle.breaker.openState(clock.now())) return { kind: 'retry', providerCode: 'circuit open' }
       const reported = await reportOutcome(handle, outcome)
-      return reported.kind === 'retry' ? reported : withOutcome(reported, await findPrice(handle, outcome))
+      if (reported.kind === 'retry') return reported
+      return withOutcome(reported, outcome.isCharged ? done : await findPrice(handle, outcome))
+    },
+
+    async findPrice(name, message): Promise<ReportedResult> {
+      if (shutdown.signal.aborted) return { kind: 'price_pending' }
+      const handle = pool.find(name)
+      return handle ? findPrice(handle, message) : done
     },
 
     /** Ends the calls under way; their reports are tried again. */

@@ -167,7 +167,7 @@ export function createMessaging(needs: MessagingNeeds) {
     after: world.timers.after,
     pollMs,
     takesReports: () => service.listProviders().some(({ name }) => delivery.takesReports(name)),
-    applyCharge: (key, provider, charge) => receipts.applyCharge(key, provider, charge),
+    applyCharge: (key, provider, charged) => receipts.applyCharge(key, provider, charged),
     onError: (error) => report('error', 'outcomes could not be reported', { error }),
     onLost: (facts) => report('info', 'outcome not reported', facts),
   })

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { dayMs, hourMs, minuteMs } from '../../src/shared/durations.ts'
+import type { ProviderSettings } from '../../src/domain/model/delivery.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
 import { unlimitedPlans } from '../helpers/plans.ts'
+import { startProviderServer } from '../helpers/provider-server.ts'
 import {
   createTestService,
   type TestApplication,
@@ -11,6 +13,20 @@ import {
 import { buildReceipt, createTwilioSettings, startGateway, type Gateway } from './gateway.ts'
 
 setDefaultTimeout(60_000)
+
+/** Takes no reports, and tells no prices. */
+const spare = {
+  name: 'spare',
+  kind: 'http-template',
+  values: {
+    method: 'POST',
+    bodyType: 'json',
+    body: '{"to": "{{to}}"}',
+    successStatus: '2xx',
+    channels: 'sms',
+  },
+  prices: { default: 20_000, countries: {}, prefixes: {} },
+}
 
 describeEachDatabase('the price of a message that the provider tells only on demand', (database) => {
   let gateway: Gateway
@@ -25,7 +41,15 @@ describeEachDatabase('the price of a message that the provider tells only on dem
     await gateway.stop()
   })
 
-  async function start({ currency, feedback = true }: { currency?: string; feedback?: boolean }) {
+  async function start({
+    currency,
+    feedback = true,
+    spare: other,
+  }: {
+    currency?: string
+    feedback?: boolean
+    spare?: ProviderSettings
+  }) {
     log = []
     service = await createTestService({
       plans: unlimitedPlans,
@@ -37,6 +61,7 @@ describeEachDatabase('the price of a message that the provider tells only on dem
             prices: { default: 90_000, countries: {}, prefixes: {} },
             feedback,
           },
+          ...(other ? [other] : []),
         ],
         routes: [],
         ...(currency !== undefined && { currency }),
@@ -101,6 +126,37 @@ describeEachDatabase('the price of a message that the provider tells only on dem
     service.clock.advance(hourMs)
     await reportDue()
     expect(lookups()).toBe(2)
+  })
+
+  test('is asked for at the provider from which a message failed over, too', async () => {
+    const other = startProviderServer()
+    other.setResponse(200)
+    await start({ currency: 'EUR', spare: { ...spare, values: { ...spare.values, url: other.url } } })
+    const messageId = `SM${'f'.repeat(32)}`
+    gateway.setHandler((sent) => gateway.createdResponse({ ...gateway.acceptMessage(sent), messageId }))
+    await call('send', { phone: '+31612345678' })
+    gateway.acceptAll()
+    const text = gateway.messages.at(-1)
+    if (!text) throw new Error('no message')
+    const { url, method, headers, body } = buildReceipt({ ...text, messageId }, 'undelivered', 30008)
+    const { pathname, search } = new URL(url)
+    await service.app.handle(new Request(`http://otpd.test${pathname}${search}`, { method, headers, body }))
+    await service.services.messaging.sendDue()
+    other.takeCall()
+    service.clock.advance(10 * minuteMs)
+    await reportDue()
+    const ofSpare = { provider: 'spare', cost: '0.02', estimatedCost: '0.02' }
+    expect(await costs()).toMatchObject([{ provider: 'main', cost: '0.09', estimatedCost: '0.09' }, ofSpare])
+    gateway.setPrice('-0.07900')
+    service.clock.advance(hourMs)
+    await reportDue()
+    await reportDue()
+    expect(await costs()).toMatchObject([{ provider: 'main', cost: '0.079', estimatedCost: '0' }, ofSpare])
+    expect(lookups()).toBe(2)
+    service.clock.advance(hourMs)
+    await reportDue()
+    expect(lookups()).toBe(2)
+    await other.stop()
   })
 
   test('is asked for after the code has expired, too', async () => {

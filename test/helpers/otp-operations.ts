@@ -88,6 +88,7 @@ export function createOtpOperations(needs: {
     render: () => '',
     takesReports: () => false,
     report: () => Promise.resolve({ kind: 'done' }),
+    findPrice: () => Promise.resolve({ kind: 'done' }),
   }
   const base = { store, clock, newId, keys: testKeys, delivery, random: needs.random ?? random, plans }
   const guard = createGuard({

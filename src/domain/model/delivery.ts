@@ -225,6 +225,8 @@ export type Delivery = {
    * Never rejects.
    */
   report(provider: string, report: OutcomeReport): Promise<ReportedResult>
+  /** Asks for the price of a message that failed over, if its provider tells it only on demand. Never rejects. */
+  findPrice(provider: string, message: Pick<OutcomeReport, 'messageId' | 'channel'>): Promise<ReportedResult>
 }
 
 /** The destination of a request's messages. */

@@ -59,7 +59,8 @@ export function applyReceipt(
       messageId: null,
       excluded,
       nextAttemptAt: now,
-      reportDueAt: null,
+      // This provider is asked for its price then, if it tells it only on demand.
+      reportDueAt: delivery.takesReports(provider) ? request.expiresAt : null,
       ...noCost,
     }
     changes.push({ kind: 'message', message: reopened, isNew: false }, ...withRequest('queued'))

@@ -158,15 +158,22 @@ export function createDeliveryReceipts(
     },
 
     /** Applies the price that a provider names for a message outside of receipts. */
-    async applyCharge(key: MessageKey, provider: string, charge: Price): Promise<void> {
+    async applyCharge(
+      key: MessageKey,
+      provider: string,
+      charged: { messageId: string; charge: Price },
+    ): Promise<void> {
       await store.decide({
         preload: messageRows(key),
         decide(rows): Decision<void> {
           const closable = readClosable(rows, key.requestId)
           const message = rows.messages(key.requestId).find((one) => one.messageNumber === key.messageNumber)
-          if (!closable || message?.provider !== provider) return { result: undefined, changes: [] }
-          const { changes } = applyCharge({ ...closable, message }, provider, { charge, messageId: null })
-          return { result: undefined, changes }
+          if (!closable || !message) return { result: undefined, changes: [] }
+          const isLast = message.provider === provider && message.messageId === charged.messageId
+          const changes = isLast
+            ? applyCharge({ ...closable, message }, provider, charged).changes
+            : chargeEarlierTry(closable.request, provider, charged)
+          return { result: undefined, changes: changes ?? [] }
         },
       })
     },

@@ -2,11 +2,12 @@ import { createCoalescingRunner } from '../model/coalescing-runner.ts'
 import { createDueTimer, type After } from '../model/due-timer.ts'
 import { deriveStoredCode } from '../model/code.ts'
 import type { Clock } from '../model/clock.ts'
-import type { Delivery } from '../model/delivery.ts'
+import { candidateKey, type Delivery } from '../model/delivery.ts'
 import type { Keys } from '../model/keys.ts'
 import type { LoadedMessage, MessageKey } from '../model/message.ts'
 import type { Price } from '../model/price.ts'
 import type { Outcome } from '../model/outcome-report.ts'
+import { parseHistory } from '../model/request-history.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import { isVerifiable, type OtpRequest } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
@@ -36,8 +37,8 @@ type OutcomeReportNeeds = {
   pollMs?: number | undefined
   /** Whether any provider takes reports. */
   takesReports(): boolean
-  /** Applies the price that a provider names for a message. */
-  applyCharge(key: MessageKey, provider: string, charge: Price): Promise<void>
+  /** Applies the price that a provider names for one of its messages. */
+  applyCharge(key: MessageKey, provider: string, charged: { messageId: string; charge: Price }): Promise<void>
   /** Called with reports that the provider refused, or did not take for a day. */
   onLost(facts: { requestId: string; provider: string; reason: string }): void
   /** Called with unexpected errors; the reports are tried again. */
@@ -103,7 +104,7 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
     const work = async () => {
       for (let key = waiting.shift(); key; key = waiting.shift()) {
         const loaded = await store.read.otpDeliveries.load(key)
-        dueTimes.push([key, loaded ? await reportOne(loaded) : null])
+        dueTimes.push([key, loaded ? await reportMessage(loaded) : null])
       }
     }
     await Promise.all(Array.from({ length: Math.min(concurrentMax, claimed.length) }, work))
@@ -111,12 +112,38 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
   }
 
   /** @returns when the report is due again; null if it has ended */
+  async function reportMessage(loaded: LoadedMessage): Promise<number | null> {
+    const { request } = loaded
+    const now = clock.now()
+    if (!isPlainPhone(request.phone)) return null
+    if (isVerifiable(request, now)) return request.expiresAt
+    const isPriced = await findEarlierPrices(loaded)
+    const dueAt = await reportOne(loaded)
+    return dueAt ?? (isPriced ? null : priceDueAt(request, now))
+  }
+
+  /** Asks for the prices of a message at the providers from which it failed over. @returns false if one is pending */
+  async function findEarlierPrices({ request, message }: LoadedMessage): Promise<boolean> {
+    let isPriced = true
+    for (const one of parseHistory(request)) {
+      if (one.type !== 'delivery.attempted' || one.outcome !== 'accepted' || one.messageId === null) continue
+      const { provider, messageId, channel, cost } = one
+      const hasFailed = message.excluded.includes(candidateKey(one)) && messageId !== message.messageId
+      if (!hasFailed || !cost || cost.chargedPrice !== null) continue
+      const found = await delivery.findPrice(provider, { messageId, channel })
+      if (found.kind === 'price_pending') isPriced = false
+      if (found.kind === 'done' && found.charge !== undefined)
+        await needs.applyCharge(message, provider, { messageId, charge: found.charge })
+    }
+    return isPriced
+  }
+
+  /** @returns when the report is due again; null if it has ended */
   async function reportOne({ request, message }: LoadedMessage): Promise<number | null> {
     const { provider, messageId } = message
-    // The message failed over, or the phone was erased.
-    if (provider === null || messageId === null || !isPlainPhone(request.phone)) return null
+    // No provider has the message.
+    if (provider === null || messageId === null) return null
     const now = clock.now()
-    if (isVerifiable(request, now)) return request.expiresAt
     // A network that has one verification for a phone at a time hears the outcome of its newest code.
     if (await store.read.otpDeliveries.reports.hasLaterMessage(message)) return null
     const result = await delivery.report(provider, {
@@ -130,13 +157,12 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
       isCharged: message.chargedPrice !== null,
     })
     if (result.kind === 'done') {
-      if (result.charge !== undefined) await needs.applyCharge(message, provider, result.charge)
+      if (result.charge !== undefined)
+        await needs.applyCharge(message, provider, { messageId, charge: result.charge })
       return null
     }
     const ageMs = now - request.expiresAt
-    // The estimate stays if the provider does not name the price within a day.
-    if (result.kind === 'price_pending')
-      return ageMs >= reportLifetimeMs ? null : now + Math.max(pricePauseMs, backoffMs(ageMs))
+    if (result.kind === 'price_pending') return priceDueAt(request, now)
     if (result.kind === 'rejected' || ageMs >= reportLifetimeMs) {
       onLost({ requestId: request.id, provider, reason: result.providerCode })
       return null
@@ -172,6 +198,12 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
       await running()
     },
   }
+}
+
+/** The estimate stays if the provider does not name the price within a day. */
+function priceDueAt({ expiresAt }: OtpRequest, now: number): number | null {
+  const ageMs = now - expiresAt
+  return ageMs >= reportLifetimeMs ? null : now + Math.max(pricePauseMs, backoffMs(ageMs))
 }
 
 /** Half of the age, so that a day has about a dozen tries: from 30 seconds to an hour. */

@@ -69,7 +69,7 @@ export function settle(
   if (!message || !isLeasedBy(message, claim)) return { result: {}, changes: [...tryChanges, ...sent] }
   const base = toMessageOutcome(dispatchResult, request, message.excluded, claim.attempt, now)
   // By then the request has ended. A verification or cancellation has it reported at once.
-  const reportDueAt = isReported(base, takesReports) ? request.expiresAt : null
+  const reportDueAt = isReported(base, takesReports) ? request.expiresAt : message.reportDueAt
   const outcome = { ...base, reportDueAt }
   // An attempt that asked no provider cannot name the one before it that did not end: the next one does.
   const isUnnamed = claim.isInterrupted && tries.length === 0 && outcome.status === 'pending'
