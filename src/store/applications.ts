@@ -75,6 +75,13 @@ export function createApplicationStore(
     async (previews) => Map.groupBy(await selectByApiKeyPreviews({ previews }), ({ preview }) => preview),
     database.world.timers,
   )
+  // Prepared because every call that is signed or has a token runs it, and every step on the ready page.
+  const selectSigning = database.prepare(() =>
+    executor
+      .select({ ...callerColumns, webhookSecret: applications.webhookSecret })
+      .from(applications)
+      .where(eq(applications.id, sql.placeholder('id'))),
+  )
   const selectCredentialState = database.prepare(() =>
     executor
       .select({
@@ -180,10 +187,7 @@ export function createApplicationStore(
     },
 
     async findSigning(id) {
-      const [row] = await executor
-        .select({ ...callerColumns, webhookSecret: applications.webhookSecret })
-        .from(applications)
-        .where(eq(applications.id, id))
+      const [row] = await selectSigning({ id })
       return row && { ...row, webhookSecret: openWebhookSecret(sealing, row.id, row.webhookSecret) }
     },
 
