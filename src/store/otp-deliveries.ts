@@ -17,6 +17,7 @@ import type { Sealing } from './engine/sealing.ts'
 import type { OtpDeliveryStore } from '../domain/store/otp-deliveries.ts'
 import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
+import { prepareFind } from './engine/on-table.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { insertInto, updateTable, type Columns } from './engine/row-writes.ts'
@@ -132,6 +133,7 @@ export function createOtpDeliveryStore(
       then ${first.leaseUntil} else ${first.nextAttemptAt} end)`
     return executor.select({ at: dueAt.mapWith(Number) }).from(first)
   })
+  const findByMessageId = prepareFind(database, executor, messages, 'provider', 'messageId')
   const load = database.prepare(() =>
     executor
       .select({ message: messages, request: otpRequests, application: messageSettings(applications) })
@@ -189,20 +191,15 @@ export function createOtpDeliveryStore(
     },
 
     async findForReceipt(provider, { messageId, requestId }) {
-      const key = { requestId: messages.requestId, messageNumber: messages.messageNumber }
       if (messageId !== null) {
-        const [messageById] = await executor
-          .select(key)
-          .from(messages)
-          .where(and(eq(messages.provider, provider), eq(messages.messageId, messageId)))
-          .limit(1)
+        const messageById = await findByMessageId({ provider, messageId })
         if (messageById) return messageById
       }
       if (requestId === null) return undefined
       // A row with a different message id is a different message.
       const hasNoMessageId = messageId === null ? undefined : isNull(messages.messageId)
       const [newest] = await executor
-        .select(key)
+        .select({ requestId: messages.requestId, messageNumber: messages.messageNumber })
         .from(messages)
         .where(and(eq(messages.requestId, requestId), eq(messages.provider, provider), hasNoMessageId))
         .orderBy(desc(messages.messageNumber))
