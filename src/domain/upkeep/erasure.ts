@@ -7,11 +7,12 @@ import type { Keys } from '../model/keys.ts'
 import { cancelRequests, type CancelTables } from '../otp/lifecycle.ts'
 import { phoneSpellings } from '../model/canonical-phone.ts'
 import { parsePhone } from '../model/phone.ts'
-import { ownedPhoneHashes } from '../model/phone-record.ts'
+import { ownedPhoneHashes, type PhoneRecord } from '../model/phone-record.ts'
 import type { Clock } from '../model/clock.ts'
 import { erasedPhone, derivePseudonyms } from '../model/pseudonyms.ts'
 import { redactPayload } from './retention.ts'
 import type { Store } from '../store/store.ts'
+import { takeEvidenceBack } from './guard-backfills.ts'
 import { recordsOf, recordsOfAll } from './erasable-records.ts'
 import { scanPages } from './scan-pages.ts'
 import { oldPhoneHashes, pseudonymHashes } from '../otp/phones.ts'
@@ -29,6 +30,7 @@ type ErasureNeeds = {
     | 'checkBudgets'
     | 'developers'
     | 'events'
+    | 'guard'
     | 'idempotency'
     | 'listRules'
     | 'otpSessions'
@@ -84,13 +86,17 @@ export async function erasePhone(
         return [...ownedPhoneHashes(keys, owned), ...pseudonymHashes(keys, owned)]
       })
       await store.write(async (tx) => {
+        const erased: PhoneRecord[] = []
         for (const hash of hashes) {
           const loaded = await tx.phones.loadKept(hash)
           if (!loaded) continue
           developers.add(developerId)
           if (loaded.record.identity !== null) counts.users++
           await tx.phones.delete(loaded)
+          erased.push(loaded.record)
         }
+        // Calls lock the rows of phones before those of the guard.
+        for (const record of erased) await takeEvidenceBack(tx, keys, record, clock.now())
       })
     }
   }

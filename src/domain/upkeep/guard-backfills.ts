@@ -7,6 +7,7 @@ import { upgradeHash, type Keys } from '../model/keys.ts'
 import { idTime } from '../model/ids.ts'
 import { isVirtualPhone, tryParsePhone } from '../model/phone.ts'
 import { dayMs, utcDay } from '../../shared/durations.ts'
+import type { PhoneRecord } from '../model/phone-record.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import type { Stores } from '../store/store.ts'
 import type { Backfill } from './backfills.ts'
@@ -77,23 +78,40 @@ export const createEvidenceBackfill = ({ keys, clock }: { keys: Keys; clock: Clo
   purpose: 'client-ids',
   async step(tx, position, limit) {
     const now = clock.now()
-    const isEvidence = (at: number) => utcDay(at) > utcDay(now) - evidenceDays
     const phones = await tx.phones.scan(position === '' ? -1 : Number(position), limit)
     const added = new Map<string, number[]>()
-    const add = (subject: string, at: number) => addTime(added, subject, at)
-    for (const { record } of phones) {
-      const { developerId, environment, phone, country, identity, contexts } = record
-      const at = identity?.lastVerifiedAt ?? 0
-      if (environment !== 'live' || isVirtualPhone(phone) || !isPlainPhone(phone) || !isEvidence(at)) continue
-      add(countryKey(developerId, country), at)
-      add(prefixKey(keys, developerId, phone), at)
-      for (const { hash, verifiedAt } of contexts) if (isEvidence(verifiedAt)) add(hash, verifiedAt)
-    }
+    for (const { record } of phones) addEvidence(added, keys, record, now)
     await changeRows(tx, added, now, (ledger, key, at) => ledger.open(key).add('evidence', at, 1))
     const last = phones.at(-1)
     return last && String(last.key)
   },
 })
+
+/** Takes the evidence of a phone that is erased back: verified again, it would be evidence twice. */
+export async function takeEvidenceBack(
+  tx: Pick<Stores, 'guard'>,
+  keys: Keys,
+  record: PhoneRecord,
+  now: number,
+): Promise<void> {
+  const added = new Map<string, number[]>()
+  addEvidence(added, keys, record, now)
+  await changeRows(tx, added, now, (ledger, key, at) => {
+    const subject = ledger.open(key)
+    if (!subject.isNew) subject.add('evidence', at, -1)
+  })
+}
+
+/** Adds the times at which a phone became evidence, by country, prefix, network and device. */
+function addEvidence(added: Map<string, number[]>, keys: Keys, record: PhoneRecord, now: number): void {
+  const { developerId, environment, phone, country, identity, contexts } = record
+  const isEvidence = (at: number) => utcDay(at) > utcDay(now) - evidenceDays
+  const at = identity?.lastVerifiedAt ?? 0
+  if (environment !== 'live' || isVirtualPhone(phone) || !isPlainPhone(phone) || !isEvidence(at)) return
+  addTime(added, countryKey(developerId, country), at)
+  addTime(added, prefixKey(keys, developerId, phone), at)
+  for (const { hash, verifiedAt } of contexts) if (isEvidence(verifiedAt)) addTime(added, hash, verifiedAt)
+}
 
 function addTime(added: Map<string, number[]>, subject: string, at: number): void {
   const times = added.get(subject)
