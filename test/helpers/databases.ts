@@ -143,7 +143,8 @@ export async function openTestPostgres(
   const created = await createServerDatabase(url, await migratedTemplate(url))
   const nodes: Database[] = []
   function openNode(): Database {
-    const node = openPostgres(created.url)
+    // A node refuses a call that has waited two seconds for a connection: on a busy machine that is no fault.
+    const node = openPostgres(created.url, { acquireTimeoutMs: 60_000 })
     nodes.push(node)
     return node
   }

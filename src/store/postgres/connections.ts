@@ -17,6 +17,8 @@ export type PostgresOptions = {
   keepsOptions: boolean
   /** Name of this process among the connections of the server. */
   applicationName: string
+  /** For how long a call waits for a connection, new or returned, and a group of calls for its turn. */
+  acquireTimeoutMs: number
   /** Called with the driver's code of each call that fails because the database is unavailable. */
   onUnavailable?: ((code: string) => void) | undefined
 }
@@ -26,8 +28,7 @@ const connectionsDefault = 9
 export const groupsMax = 3
 /** One for everything else. */
 const writersMax = groupsMax + 1
-/** For a connection, new or returned; and for the group of calls that gets it. */
-export const acquireTimeoutMs = 2_000
+export const acquireTimeoutDefaultMs = 2_000
 /** For an answer: a network that swallows packets ends no connection. Longer than the server's own time-outs. */
 const answerTimeoutMs = 5_000
 
@@ -66,6 +67,7 @@ export function connectPostgres(
     statements = 'named',
     keepsOptions = true,
     applicationName = 'otpd',
+    acquireTimeoutMs = acquireTimeoutDefaultMs,
   }: Partial<Omit<PostgresOptions, 'onUnavailable'>>,
 ) {
   const isNamed = statements === 'named'

@@ -13,7 +13,7 @@ import {
 import type { ColumnKit } from '../engine/tables/columns.ts'
 import type { Preparable, QueryExecutor, Database } from '../engine/database.ts'
 import {
-  acquireTimeoutMs,
+  acquireTimeoutDefaultMs,
   connectPostgres,
   statementName,
   type PostgresOptions,
@@ -71,7 +71,16 @@ export function openPostgres(url: string, options: Partial<PostgresOptions> = {}
     suspect(code)
     onUnavailable?.(code)
   }
-  return describePostgres({ read, begin, groupsMax, isNamed, onUnavailable: onFailure, close })
+  const { acquireTimeoutMs } = connecting
+  return describePostgres({
+    read,
+    begin,
+    groupsMax,
+    isNamed,
+    acquireTimeoutMs,
+    onUnavailable: onFailure,
+    close,
+  })
 }
 
 /** Wraps PGlite for the tests. It has one connection, which its transactions share in turns. */
@@ -119,6 +128,7 @@ type Connections = {
   groupsMax: number
   /** Whether prepared statements have names, so that the server plans them once per connection. */
   isNamed: boolean
+  acquireTimeoutMs?: number | undefined
   onUnavailable?: PostgresOptions['onUnavailable']
   close(): Promise<void>
 }
@@ -128,6 +138,7 @@ function describePostgres({
   begin,
   groupsMax,
   isNamed,
+  acquireTimeoutMs = acquireTimeoutDefaultMs,
   onUnavailable = () => {},
   close,
 }: Connections): Database {
