@@ -128,12 +128,18 @@ describeEachDatabase('the price of a message that the provider tells only on dem
     expect(lookups()).toBe(2)
   })
 
-  test('is asked for at the provider from which a message failed over, too', async () => {
+  test.each([
+    ['', 'a'],
+    [', although its response was lost', 'b'],
+  ])('is asked for at the provider from which a message failed over%s', async (cause, digit) => {
     const other = startProviderServer()
     other.setResponse(200)
     await start({ currency: 'EUR', spare: { ...spare, values: { ...spare.values, url: other.url } } })
-    const messageId = `SM${'f'.repeat(32)}`
-    gateway.setHandler((sent) => gateway.createdResponse({ ...gateway.acceptMessage(sent), messageId }))
+    const messageId = `SM${digit.repeat(32)}`
+    gateway.setHandler((sent) => {
+      const message = { ...gateway.acceptMessage(sent), messageId }
+      return cause === '' ? gateway.createdResponse(message) : new Response('cut', { status: 504 })
+    })
     await call('send', { phone: '+31612345678' })
     gateway.acceptAll()
     const text = gateway.messages.at(-1)

@@ -12,7 +12,7 @@ import { withDelivery, type LoadedMessage, type Message } from '../model/message
 import { noCost } from '../model/price.ts'
 import { isVerifiable, type DeliveryStatus } from '../model/request.ts'
 import type { Change } from '../store/operation.ts'
-import { applyCharge, chargeEarlierTry, countedAs } from './charges.ts'
+import { applyCharge, chargeEarlierTry, countedAs, withTryId } from './charges.ts'
 import type { ClosableRequest } from './lifecycle.ts'
 
 /** Decides what a receipt changes. @returns the message if it was reopened for another candidate */
@@ -63,7 +63,13 @@ export function applyReceipt(
       reportDueAt: delivery.takesReports(provider) ? request.expiresAt : null,
       ...noCost,
     }
-    changes.push({ kind: 'message', message: reopened, isNew: false }, ...withRequest('queued'))
+    // The row forgets the id; the timeline keeps it, for the price.
+    const named = withTryId(request, message, provider, messageId)
+    const queued = withDelivery(named, message, { deliveryStatus: 'queued' }, now) ?? named
+    changes.push(
+      { kind: 'message', message: reopened, isNew: false },
+      { kind: 'request', request: queued, isNew: false },
+    )
     return { result: reopened, changes }
   }
   changes.push({ kind: 'message', message: received, isNew: false }, ...withRequest(status))

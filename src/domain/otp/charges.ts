@@ -82,18 +82,35 @@ export function chargeEarlierTry(
   ]
 }
 
-/** Sets the price in the line of an attempt, and the id that its response did not tell, unless the phone was erased. */
+/** Sets the id of a message that a receipt names, in the line of the attempt whose response did not tell it. */
+export function withTryId(
+  request: OtpRequest,
+  message: Message,
+  provider: string,
+  messageId: string | null,
+): OtpRequest {
+  const found = message.messageId === null ? findTryOf(request, message, provider) : undefined
+  return found ? withLine(request, found, messageId, found.attempt.cost) : request
+}
+
 function withCharge(
   request: OtpRequest,
   found: FoundTry,
   chargedPrice: Price,
   messageId: string | null,
 ): OtpRequest {
-  const { attempt } = found
-  const cost: MessageCost = { estimatedPrice: null, ...attempt.cost, chargedPrice }
+  const cost = { estimatedPrice: null, ...found.attempt.cost, chargedPrice }
+  return withLine(request, found, messageId, cost)
+}
+
+/** Replaces the cost in the line of an attempt, and adds the id that its response did not tell, unless the phone was erased. */
+function withLine(
+  request: OtpRequest,
+  { line, attempt }: FoundTry,
+  messageId: string | null,
+  cost: MessageCost | undefined,
+): OtpRequest {
   const id = isPlainPhone(request.phone) ? (attempt.messageId ?? messageId) : null
-  return {
-    ...request,
-    history: replaceTry(request, { ...found, attempt: { ...attempt, messageId: id, cost } }),
-  }
+  const replaced = { ...attempt, messageId: id, ...(cost && { cost }) }
+  return { ...request, history: replaceTry(request, { line, attempt: replaced }) }
 }

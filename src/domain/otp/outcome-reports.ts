@@ -126,7 +126,7 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
   async function findEarlierPrices({ request, message }: LoadedMessage): Promise<boolean> {
     let isPriced = true
     for (const one of parseHistory(request)) {
-      if (one.type !== 'delivery.attempted' || one.outcome !== 'accepted' || one.messageId === null) continue
+      if (one.type !== 'delivery.attempted' || one.outcome === 'refused' || one.messageId === null) continue
       const { provider, messageId, channel, cost } = one
       const hasFailed = message.excluded.includes(candidateKey(one)) && messageId !== message.messageId
       if (!hasFailed || !cost || cost.chargedPrice !== null) continue
