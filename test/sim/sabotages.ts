@@ -195,8 +195,8 @@ export const sabotages: readonly Sabotage[] = [
         '++consecutiveFailures <= consecutiveFailuresMax',
       ],
       ['the backoff does not grow', 'backoffMs * 2', 'backoffMs'],
-      ['sends in flight extend the backoff', "if (stateAt(now) === 'open') return undefined", ''],
-      ['a circuit never closes', 'openCircuit = undefined\n        return transition', 'return transition'],
+      ['sends in flight extend the backoff', 'if (isOpen) return undefined', ''],
+      ['a circuit never closes', "openCircuit = undefined\n        return 'closed'", "return 'closed'"],
     ],
   ),
   ...inFile(
