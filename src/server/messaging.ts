@@ -178,7 +178,7 @@ export function createMessaging(needs: MessagingNeeds) {
     delivery,
     guard: needs.guard,
     onReopened: worker.wake,
-    applyToRelayed: createRelayReceipts({ store, clock, newId }),
+    applyToRelayed: createRelayReceipts({ store, newId }),
   })
 
   const receiveCallback: ReceiveCallback = async ({ provider, token, search, ...call }) => {

@@ -117,7 +117,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const node: Node = { name: isSole ? soleNodeName : config.node, isSole }
     const rawStore = createStore(database, {
       keys: keyring.keys,
-      ...(node.isSole && { clock }),
+      clock,
       onDelivery: () => webhookWorker?.wake(),
       deliveryQueue: {
         offerLease: (now, use) => webhookWorker?.offerLease(now, use),

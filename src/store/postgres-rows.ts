@@ -20,12 +20,12 @@ import type { StoredRows } from './stored-rows.ts'
  * Creates the rows of PostgreSQL. Those that the calls of a group need are locked and read together, table by table in the
  * lock order and in the order of keys, so that groups do not wait for each other in a ring.
  *
- * @param clock time of limits in tests; undefined: the database's
+ * @param clock follows the time of the database; in tests it is the time
  */
 export function createPostgresRows(
   queries: LoadQueries,
   tx: Pick<Stores, 'checkBudgets' | 'developers' | 'guard' | 'listRules' | 'phones'>,
-  clock: Clock | undefined,
+  clock: Clock,
 ): StoredRows {
   const credentials = createTable(queries.credentials)
   const sessions = createTable(queries.sessions)
@@ -39,7 +39,7 @@ export function createPostgresRows(
   const guardRows = createTable(async (keys) => tx.guard.rows(keys))
   const answers = createTable<IdempotencyRecord, IdempotencyScope>((_, scopes) => queries.answers(scopes))
   const usages = createTable<Usage, RateLimit<StoredPolicy>>((_, limits) =>
-    queries.usages(limits, clock?.now()),
+    queries.usages(limits, clock.follow ? undefined : clock.now()),
   )
   const subscribers = createTable(queries.subscribers)
   const subscribersOfDevelopers = createTable(queries.subscribersOfDevelopers)
@@ -58,9 +58,7 @@ export function createPostgresRows(
   const all = [credentials, sessions, requests, messages, relayed, phones, guardRows, ...unlocked, ...rare]
   /** Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served. */
   let legacy: { hasBudgets: boolean; hasPseudonymRecords: boolean } | undefined
-  /** Time of the database when the rows were read. */
-  let databaseTime: number | undefined
-  /** The same by the calls' clock. */
+  /** Time of the database when the rows were read, by the clock. */
   let groupTime: number | undefined
   /** Whether calls decide, and so read only what was named. */
   let isDeciding = false
@@ -72,10 +70,7 @@ export function createPostgresRows(
   }
 
   const rows: Rows = {
-    now(callerClock) {
-      if (databaseTime === undefined) return callerClock.now()
-      return (groupTime ??= callerClock.follow?.(databaseTime) ?? callerClock.now())
-    },
+    now: () => groupTime ?? clock.now(),
     credentialState: ({ id, credentialsVersion }) =>
       toCredentialState(get(credentials, id), credentialsVersion),
     caller(application) {
@@ -139,8 +134,8 @@ export function createPostgresRows(
     const others = unlocked.map((table) => table.load())
     await allOf([...rowsToLock, time, ...others])
     if (isTimed) {
-      databaseTime = await time
-      groupTime = undefined
+      const databaseTime = await time
+      if (databaseTime !== undefined) groupTime = clock.follow?.(databaseTime)
     }
     await loadRules()
     for (const table of rare) await table.load()
@@ -207,7 +202,6 @@ export function createPostgresRows(
       for (const table of [seenPhones, seenRequests, ...all]) table.clear()
       rules.clear()
       developerIds.clear()
-      databaseTime = undefined
       groupTime = undefined
       isDeciding = false
       // It may have been read from rows that are rolled back.

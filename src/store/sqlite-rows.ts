@@ -1,4 +1,5 @@
 import type { Awaitable } from '../domain/model/awaitable.ts'
+import type { Clock } from '../domain/model/clock.ts'
 import { GuardFault } from '../domain/model/guard.ts'
 import type { Rows } from '../domain/store/operation.ts'
 import type { Stores } from '../domain/store/store.ts'
@@ -7,7 +8,7 @@ import type { StoredRows } from './stored-rows.ts'
 type Legacy = { hasBudgets: boolean; hasPseudonymRecords: boolean }
 
 /** Creates the rows of SQLite, which are read when they are asked for. */
-export function createSqliteRows(tx: Omit<Stores, 'changes'>): StoredRows {
+export function createSqliteRows(tx: Omit<Stores, 'changes'>, clock: Clock): StoredRows {
   /** Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served. */
   let legacy: Legacy | undefined
 
@@ -26,7 +27,7 @@ export function createSqliteRows(tx: Omit<Stores, 'changes'>): StoredRows {
   }
 
   const rows: Rows = {
-    now: (clock) => clock.now(),
+    now: () => clock.now(),
     credentialState: ({ id, credentialsVersion, configurationVersion }) =>
       atOnce(tx.applications.lockAndCheckCredentials(id, credentialsVersion, configurationVersion)),
     caller: (application) => application,
@@ -38,7 +39,7 @@ export function createSqliteRows(tx: Omit<Stores, 'changes'>): StoredRows {
     messages: (requestId) => atOnce(tx.otpDeliveries.list(requestId)),
     phone: (hash, ifMissing) => atOnce(tx.phones.load(hash, ifMissing)),
     guard: { row: readGuard },
-    usage: (limit, now) => atOnce(tx.rateLimits.usage(limit, now)),
+    usage: (limit) => atOnce(tx.rateLimits.usage(limit, clock.now())),
     subscribers: (appId) => atOnce(tx.webhookEndpoints.subscribers(appId)),
     subscribersOfDeveloper: (developerId) => atOnce(tx.webhookEndpoints.subscribersOfDeveloper(developerId)),
     virtualPhoneOwner: (phone) => atOnce(tx.developers.findVirtualPhoneOwner(phone)),

@@ -59,7 +59,8 @@ import { createSealingStore } from './sealing.ts'
  * Creates the domain's store on SQLite or PostgreSQL.
  *
  * @param needs.keys authenticate the heads of the audit chains, and encrypt the sealed columns
- * @param needs.clock time of transactions on SQLite, and in tests; PostgreSQL has its own
+ * @param needs.clock time of operations and leases; that of the machine by default. A clock that has `follow` is set by the
+ *   database's
  * @param needs.onUnreadable called for each value read that cannot be decrypted
  * @param needs.onDelivery called once a transaction that left webhook deliveries to send is on disk
  * @param needs.deliveryQueue takes the webhook deliveries that it leased, once they are on disk
@@ -67,7 +68,14 @@ import { createSealingStore } from './sealing.ts'
  *   per developer
  */
 export function createStore(database: Database, needs: StoreNeeds): Store {
-  const { keys, clock, deliveryQueue, onDelivery = () => {}, onEvent = () => {}, onUnreadable } = needs
+  const {
+    keys,
+    clock = database.world,
+    deliveryQueue,
+    onDelivery = () => {},
+    onEvent = () => {},
+    onUnreadable,
+  } = needs
   const sealing = createSealing(keys, database.world.random, onUnreadable)
   const ruleCache: RuleCache = new Map()
   // Stores and their prepared statements are created once per connection.
@@ -104,7 +112,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       idempotency: createIdempotencyStore(database, executor, sealing),
       inbox: createInboxStore(database, executor, sealing),
       backfills: createBackfillStore(database, executor),
-      leases: createLeaseStore(database, executor, clock),
+      leases: createLeaseStore(database, executor, needs.clock),
       listRules: createListRuleStore(database, executor, sealing, ruleCache),
       loginAttempts: createLoginAttemptStore(database, executor),
       oldIdentities: createOldIdentityStore(database, executor),
@@ -131,7 +139,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     }
     const stored = database.postgres
       ? createPostgresRows(createLoadQueries(database, executor, sealing), tables, clock)
-      : createSqliteRows(tables)
+      : createSqliteRows(tables, clock)
     const unit = createUnitOfWork(stored, tables)
     const changes = {
       async apply(list: readonly Change[]) {

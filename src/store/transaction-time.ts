@@ -17,14 +17,14 @@ export const loadedAt = sql.raw(`nullif(current_setting('${setting}', true), '')
 
 /**
  * Returns the time of a transaction in milliseconds. On PostgreSQL it is the database's, which all nodes share; `clock` is
- * the process's, for SQLite and for tests.
+ * the process's, for SQLite and for tests. A clock that follows the database is not asked.
  */
 export async function transactionTime(
   database: Database,
   tx: QueryExecutor,
   clock: Clock | undefined,
 ): Promise<number> {
-  if (clock) return clock.now()
+  if (clock && !clock.follow) return clock.now()
   if (database.sqlite) return database.world.now()
   const { counters } = database.tables
   const [row] = await tx

@@ -36,7 +36,7 @@ export function createDeliveryReceipts(
     const { first, next } = messageRows(key)
     const budgetKey = (rows: Rows) => {
       const request = receipt.status === 'undelivered' ? rows.request(key.requestId) : undefined
-      return request && guard.keyToSpend(request, rows.now(clock))
+      return request && guard.keyToSpend(request, rows.now())
     }
     const isReopened = await store.decide({
       preload: {
@@ -47,7 +47,7 @@ export function createDeliveryReceipts(
         },
       },
       decide(rows): Decision<boolean> {
-        const now = rows.now(clock)
+        const now = rows.now()
         const closable = readClosable(rows, key.requestId)
         const message = rows.messages(key.requestId).find((one) => one.messageNumber === key.messageNumber)
         if (!closable || !message) return { result: false, changes: [] }

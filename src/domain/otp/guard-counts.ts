@@ -8,7 +8,7 @@ import { listedSenderOf, strangerOf, type JudgedMessage } from './judge-message.
 import type { OtpNeeds } from './needs.ts'
 import { namePhoneRows, readPhone } from './phones.ts'
 
-type CountNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'keys' | 'guard'>
+type CountNeeds = Pick<OtpNeeds, 'store' | 'keys' | 'guard'>
 
 /**
  * Reverts the guard's counts of a request whose messages no provider took, so that an outage of the providers does not get
@@ -22,10 +22,10 @@ export const countSentAgain = (needs: CountNeeds, request: OtpRequest): Promise<
   changeRequestCounts(needs, request, needs.guard.countAgain)
 
 function changeRequestCounts(needs: CountNeeds, request: OtpRequest, change: Guard['revert']): Promise<void> {
-  const { keys, clock } = needs
+  const { keys } = needs
   const application = { id: request.appId, developerId: request.developerId }
   const findSender = (rows: Rows) =>
-    listedSenderOf(rows, application, readPhone(rows, keys, request).record, request, rows.now(clock))
+    listedSenderOf(rows, application, readPhone(rows, keys, request).record, request, rows.now())
   return changeMessageCounts(needs, request, request.contexts, change, findSender, (rows) => ({
     application,
     ...namePhoneRows(rows, keys, request),
@@ -64,7 +64,7 @@ export function countProved(needs: CountNeeds, request: OtpRequest, sender: Send
 
 /** Changes counts of the guard in a transaction of their own. */
 async function changeCounts(
-  { store, guard, clock }: CountNeeds,
+  { store, guard }: CountNeeds,
   nameCounts: () => GuardKeys | undefined,
   change: (rows: Rows, now: number) => GuardChanges,
   nameOthers?: Preload['first'],
@@ -79,7 +79,7 @@ async function changeCounts(
       },
       decide: (rows) => ({
         result: undefined,
-        changes: [{ kind: 'guard', changes: change(rows, rows.now(clock)) }],
+        changes: [{ kind: 'guard', changes: change(rows, rows.now()) }],
       }),
     })
   } catch (error) {

@@ -138,7 +138,7 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
       },
       decide(rows) {
         const facts = {
-          now: rows.now(clock),
+          now: rows.now(),
           closable: readClosable(rows, claim.requestId),
           messages: rows.messages(claim.requestId),
         }

@@ -72,7 +72,7 @@ export function createOtpService(needs: OtpNeeds) {
             next: finder.lookUp && finder.nameRows,
           },
           decide(rows): Decision<OtpRequest | Rejected> {
-            const now = rows.now(clock)
+            const now = rows.now()
             const refusal = readRefusal(rows, application)
             if (refusal) return { result: refusal, changes: [] }
             const request = finder.find(rows, now)
@@ -167,7 +167,7 @@ export function createOtpService(needs: OtpNeeds) {
       preload: { first: () => ({ request: id }), next: (rows) => nameClosableRows(rows, id) },
       decide(rows): Decision<OtpRequest | undefined> {
         const closable = readClosable(rows, id)
-        const now = rows.now(clock)
+        const now = rows.now()
         if (!closable || !isExpired(closable.request, now)) return { result: undefined, changes: [] }
         return closeRequest(newId, closable, { status: 'expired' }, now)
       },

@@ -99,7 +99,7 @@ export function createOtpProve(needs: OtpNeeds) {
         next: (rows) => ({ limit: otpRateLimit(plans, rows.caller(application), 'verify') }),
       },
       decide(rows) {
-        const now = rows.now(clock)
+        const now = rows.now()
         const end = (result: Rejected | ProvedOtp) => ({ result: { rate: undefined, result }, changes: [] })
         const refusal = readRefusal(rows, application)
         if (refusal) return end(refusal)

@@ -37,7 +37,7 @@ export function chargeRate(
   limit: RateLimit<StoredPolicy>,
   now: number,
 ): Charged | Rejected {
-  const admitted = admit(limit, rows.usage(limit, now), now, 'APP_RATE')
+  const admitted = admit(limit, rows.usage(limit), now, 'APP_RATE')
   if (admitted.refused) return reject(admitted.refused)
   const { state, admission } = admitted
   return { rate: state, changes: admission ? [{ kind: 'admission', admission }] : [] }

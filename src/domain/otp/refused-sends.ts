@@ -50,7 +50,7 @@ export function createRefusedSends({
     const recording: Operation<void> = {
       preload: { first: () => (requestId === null ? {} : { request: requestId }) },
       decide(rows) {
-        const now = rows.now(clock)
+        const now = rows.now()
         const request = requestId === null ? undefined : rows.request(requestId)
         const nextAt = now + retryAfterSeconds * 1000
         const { sends, isLogged } = countRefusal(request, { reason, nextAt }, now)

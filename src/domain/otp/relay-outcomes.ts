@@ -28,8 +28,8 @@ export type ReportedOutcome = { id: string; phone: string; outcome: RelayOutcome
  * @returns a function that throws NOT_FOUND for a message of another application or of more than a day ago, and
  *   ALREADY_VERIFIED for `failed` after `verified`; the same outcome again changes nothing
  */
-export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'clock' | 'newId' | 'keys' | 'guard'>) {
-  const { store, clock, newId, keys, guard } = needs
+export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'newId' | 'keys' | 'guard'>) {
+  const { store, newId, keys, guard } = needs
 
   return async (
     application: CallingApplication,
@@ -54,7 +54,7 @@ export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'clock' | 'n
   ): Decision<ReportedOutcome | Rejected> {
     const refusal = readRefusal(rows, application)
     if (refusal) return { result: refusal, changes: [] }
-    const now = rows.now(clock)
+    const now = rows.now()
     const message = isId('msg', id) ? rows.relayed(id) : undefined
     const isOwn = message?.appId === application.id && message.createdAt > now - relayedLifetimeMs
     if (!message || !isOwn) return { result: reject(notFound('relayedMessage')), changes: [] }
@@ -92,7 +92,7 @@ export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'clock' | 'n
   function nameRows(rows: Rows, id: string): NamedRows | undefined {
     const message = isId('msg', id) ? rows.relayed(id) : undefined
     if (!message) return undefined
-    const now = rows.now(clock)
+    const now = rows.now()
     const { counted, sender } = describe(rows, message, readRequestPhone(rows, keys, message).record, now)
     const guardKeys = guard.keysToConvert(counted, sender, now)
     return { ...namePhoneRows(rows, keys, message), guard: guardKeys && firstNames(guardKeys) }

@@ -1,6 +1,5 @@
 import { breakdownChange, chargeCounts, relayedCounts } from '../log/counts.ts'
 import { relayEventChange } from '../log/relay-events.ts'
-import type { Clock } from '../model/clock.ts'
 import type { Receipt } from '../model/delivery.ts'
 import type { NewId } from '../model/ids.ts'
 import type { RelayedMessage } from '../model/relayed-message.ts'
@@ -14,8 +13,8 @@ import type { Store } from '../store/store.ts'
  *
  * @returns a function that returns false if no relayed message is meant
  */
-export function createRelayReceipts(needs: { store: Store<'relayedMessages'>; clock: Clock; newId: NewId }) {
-  const { store, clock, newId } = needs
+export function createRelayReceipts(needs: { store: Store<'relayedMessages'>; newId: NewId }) {
+  const { store, newId } = needs
 
   return async (provider: string, receipt: Receipt): Promise<boolean> => {
     const id = await store.read.relayedMessages.findForReceipt(provider, receipt)
@@ -38,7 +37,7 @@ export function createRelayReceipts(needs: { store: Store<'relayedMessages'>; cl
           const endpoints = rows.subscribers(message.appId)
           const detail = receipt.failure?.class ?? null
           const type = `message.${status}` as const
-          changes.push(relayEventChange(newId, type, message, endpoints, rows.now(clock), detail))
+          changes.push(relayEventChange(newId, type, message, endpoints, rows.now(), detail))
         }
         return { result: undefined, changes }
       },

@@ -12,7 +12,7 @@ import { namePhoneRows, readPhone } from './phones.ts'
 import { saveRelay, type Relayed, type RelayScopes } from './relay-once.ts'
 import { deliveryFailed } from './settle.ts'
 
-export type SettleNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'newId' | 'keys'> & {
+export type SettleNeeds = Pick<OtpNeeds, 'store' | 'newId' | 'keys'> & {
   /** Applies a receipt that arrived before its message was stored. */
   applyEarlyReceipt(id: string, provider: string, messageId: string | null): Promise<void>
 }
@@ -22,7 +22,7 @@ export type SettleNeeds = Pick<OtpNeeds, 'store' | 'clock' | 'newId' | 'keys'> &
  * meanwhile, the message is not kept, and the others do not name the phone.
  */
 export async function settleRelay(
-  { store, clock, newId, keys, applyEarlyReceipt }: SettleNeeds,
+  { store, newId, keys, applyEarlyReceipt }: SettleNeeds,
   scopes: RelayScopes,
   message: RelayedFacts,
   channels: readonly Channel[],
@@ -37,7 +37,7 @@ export async function settleRelay(
       const isErased = readPhone(rows, keys, message).record.lastSentAt === 0
       const known = isErased ? { ...message, phone: erasedPhone, clientIp: null } : message
       const { changes: toChanges, ...outcome } = decideOutcome(newId, scopes, known, channels, dispatched)
-      const changes = toChanges(rows.subscribers(message.appId), rows.now(clock))
+      const changes = toChanges(rows.subscribers(message.appId), rows.now())
       if (!isErased) return { result: outcome, changes }
       return {
         result: { ...outcome, stored: undefined },

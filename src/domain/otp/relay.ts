@@ -150,7 +150,7 @@ export function createOtpRelay(needs: RelayNeeds) {
         next: (rows) => nameNextRows(rows, call),
       },
       decide(rows) {
-        const now = rows.now(clock)
+        const now = rows.now()
         const refusal = readRefusal(rows, application)
         if (refusal) return end(refusal)
         const earlier = readEarlierRelay(rows, scopes, now)
@@ -163,7 +163,7 @@ export function createOtpRelay(needs: RelayNeeds) {
 
   /** Names the rows that follow from the phone. */
   function nameNextRows(rows: Rows, call: RelayCall): NamedRows {
-    const now = rows.now(clock)
+    const now = rows.now()
     const { record } = readPhone(rows, keys, toOwnedPhone(call))
     return {
       limit: otpRateLimit(plans, rows.caller(call.application), 'send'),

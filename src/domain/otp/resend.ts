@@ -62,7 +62,7 @@ type ResendCall = {
 
 /** Sends codes once more. */
 export function createOtpResend(needs: OtpNeeds) {
-  const { clock, newId, keys, plans, delivery, attempts, guard } = needs
+  const { newId, keys, plans, delivery, attempts, guard } = needs
 
   return { resend, resendOperation }
 
@@ -103,7 +103,7 @@ export function createOtpResend(needs: OtpNeeds) {
         next: (rows) => nameRows(rows, call),
       },
       decide(rows) {
-        const now = rows.now(clock)
+        const now = rows.now()
         const refusal = readRefusal(rows, application)
         if (refusal) return refusalDecision(refusal)
         const earlier = readEarlierSend(rows, scope, now)
@@ -217,7 +217,7 @@ export function createOtpResend(needs: OtpNeeds) {
   /** Names the rows of a resend, once its request is there. */
   function nameRows(rows: Rows, call: ResendCall): NamedRows {
     const { application, finder, scope } = call
-    const now = rows.now(clock)
+    const now = rows.now()
     const limit = otpRateLimit(plans, rows.caller(application), 'send')
     const messages = earlierRequest(rows, scope, now)
     const request = finder.find(rows, now)

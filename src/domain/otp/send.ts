@@ -125,7 +125,7 @@ export function createOtpSend(needs: OtpNeeds) {
 
   function decideSend(rows: Rows, made: NewSend, replaced?: RequestFinder): Decision<SendDecision | Replay> {
     const { application, phone, scope, contexts, input } = made
-    const now = rows.now(clock)
+    const now = rows.now()
     const refusal = readRefusal(rows, application)
     if (refusal) return refusalDecision(refusal)
     const earlier = readEarlierSend(rows, scope, now)
@@ -222,7 +222,7 @@ export function createOtpSend(needs: OtpNeeds) {
   /** Names the rows that follow from those. */
   function nameNextRows(rows: Rows, made: NewSend): NamedRows {
     const { application, scope, owned } = made
-    const now = rows.now(clock)
+    const now = rows.now()
     const { record } = readPhone(rows, keys, owned)
     return {
       limit: otpRateLimit(plans, rows.caller(application), 'send'),

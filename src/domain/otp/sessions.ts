@@ -56,7 +56,7 @@ type Operations = Pick<ReturnType<typeof createOtpSend>, 'readCall' | 'sendOpera
  * session in one transaction that holds its row. So a session has one success under any concurrency.
  */
 export function createSessions(needs: OtpNeeds, operations: Operations) {
-  const { store, clock, newId } = needs
+  const { store, newId } = needs
 
   return { create, get, open, send, resend, verify, cancel }
 
@@ -146,7 +146,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
         const current = readCurrent(rows, session)
         if (!current) return refusalDecision(reject(sessionClosed()))
         if (current.sends >= sessionSendsMax)
-          return refusalDecision(reject(sendsExhausted(current, rows.now(clock))))
+          return refusalDecision(reject(sendsExhausted(current, rows.now())))
         const decision = send.decide(rows)
         // Refused without a charge, such as for the phone's budget.
         if (decision.changes.length === 0) return decision
@@ -198,7 +198,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
     const { id: sessionId } = session
     return [
       { kind: 'session', session: { ...session, status: 'verified' }, isNew: false },
-      eventChange(newId, 'session.verified', request, subscribers, rows.now(clock), {
+      eventChange(newId, 'session.verified', request, subscribers, rows.now(), {
         detail: sessionId,
         sessionId,
       }),
@@ -223,7 +223,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
         const current = readCurrent(rows, session)
         if (!current) return { result: undefined, changes: [] }
         const ended: Change = { kind: 'session', session: { ...current, status: 'canceled' }, isNew: false }
-        const now = rows.now(clock)
+        const now = rows.now()
         const request = finder.find(rows, now)
         if (!request) return { result: undefined, changes: [ended] }
         const closable = { request, subscribers: rows.subscribers(application.id) }
@@ -241,7 +241,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
    */
   function readCurrent(rows: Rows, session: OtpSession): OtpSession | undefined {
     const current = rows.session(session.id)
-    const isCurrent = current?.requestId === session.requestId && isOpenSession(current, rows.now(clock))
+    const isCurrent = current?.requestId === session.requestId && isOpenSession(current, rows.now())
     return isCurrent ? current : undefined
   }
 

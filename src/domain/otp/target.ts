@@ -57,7 +57,7 @@ export type RequestFinder = {
   find(rows: Rows, now: number): OtpRequest | undefined
 }
 
-type FinderNeeds = Pick<OtpNeeds, 'clock' | 'keys'>
+type FinderNeeds = Pick<OtpNeeds, 'keys'>
 
 /** Finds the request of a target. That of a phone is the newest verifiable one, or else one that wrong codes ended. */
 export function createRequestFinder(
@@ -88,7 +88,7 @@ const requestsReadMax = 100
  * @param facade only of this façade, and none that has ended
  */
 export function createPhoneFinder(
-  { clock, keys }: FinderNeeds,
+  { keys }: FinderNeeds,
   application: CallingApplication,
   phone: Phone,
   facade?: Facade,
@@ -122,10 +122,10 @@ export function createPhoneFinder(
   return {
     lookUp: (rows) => ({
       phones: phoneHashes(rows, keys, owned),
-      requests: follow(rows, clock.now()).ids,
+      requests: follow(rows, rows.now()).ids,
     }),
     nameRows(rows) {
-      const { found, unread } = follow(rows, rows.now(clock))
+      const { found, unread } = follow(rows, rows.now())
       return { ...namePhoneRows(rows, keys, owned), request: found?.id ?? unread }
     },
     find(rows, now) {

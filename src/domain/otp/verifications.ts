@@ -40,11 +40,11 @@ export function createVerifications(
           lookUp: finder.lookUp,
           first: (rows) => ({ ...send.preload.first(rows), ...resend.preload.first(rows) }),
           next(rows) {
-            const { preload } = finder.find(rows, rows.now(needs.clock)) ? resend : send
+            const { preload } = finder.find(rows, rows.now()) ? resend : send
             return { ...preload.next?.(rows), ...finder.nameRows(rows) }
           },
         },
-        decide: (rows) => (finder.find(rows, rows.now(needs.clock)) ? resend : send).decide(rows),
+        decide: (rows) => (finder.find(rows, rows.now()) ? resend : send).decide(rows),
       })
       return completeSend(needs, application, scope, outcome)
     },

@@ -49,7 +49,7 @@ type CheckedRequest = { request: OtpRequest; phone: LoadedPhone; trust: TrustLev
 
 /** Verifies codes. */
 export function createOtpVerify(needs: OtpNeeds) {
-  const { clock, newId, keys, plans, guard, checkFailuresMax } = needs
+  const { newId, keys, plans, guard, checkFailuresMax } = needs
 
   const isLimited = (request: OtpRequest) => checkFailuresMax > 0 && hasPhoneBudgets(request)
 
@@ -117,7 +117,7 @@ export function createOtpVerify(needs: OtpNeeds) {
         next: (rows) => nameRows(rows, application, finder),
       },
       decide(rows) {
-        const now = rows.now(clock)
+        const now = rows.now()
         const request = finder.find(rows, now)
         const refuse = (result: Rejected) => ({ result: { rate: undefined, request, result }, changes: [] })
         const refusal = readRefusal(rows, application)
@@ -144,7 +144,7 @@ export function createOtpVerify(needs: OtpNeeds) {
 
   /** Names the rows of a check, once its request is there. */
   function nameRows(rows: Rows, application: CallingApplication, finder: RequestFinder): NamedRows {
-    const now = rows.now(clock)
+    const now = rows.now()
     const limit = otpRateLimit(plans, rows.caller(application), 'verify')
     const request = finder.find(rows, now)
     if (!request) return { ...finder.nameRows(rows), limit }

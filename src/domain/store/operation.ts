@@ -1,5 +1,4 @@
 import type { CallingApplication } from '../model/application.ts'
-import type { Clock } from '../model/clock.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { ListRule } from '../model/list-rule.ts'
 import type { NewLogEntry } from '../model/log-entry.ts'
@@ -84,7 +83,7 @@ export type LookUp = { phones: readonly string[]; requests: readonly string[] }
  */
 export type Rows = {
   /** Tells the time of the call. On PostgreSQL it is the database's, read when the rows were locked. */
-  now(clock: Clock): number
+  now(): number
   /** Checks the credentials of a caller again, which may have been replaced since it was authenticated. */
   credentialState(application: CallingApplication): CredentialState
   /** Returns the caller with its plan and settings as they are now, if they can have changed unnoticed. */
@@ -103,7 +102,7 @@ export type Rows = {
   // Read without a lock.
   /** Earlier calls with the same key hold the lock of the application until their answer is there. */
   idempotencyRecord(scope: IdempotencyScope): IdempotencyRecord | undefined
-  usage(limit: RateLimit<StoredPolicy>, now: number): Usage
+  usage(limit: RateLimit<StoredPolicy>): Usage
   /** The endpoints of an application, or of all applications of a developer, in the order of their ids. */
   subscribers(appId: string): readonly EventSubscriber[]
   subscribersOfDeveloper(developerId: string): readonly EventSubscriber[]
