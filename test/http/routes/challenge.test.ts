@@ -6,7 +6,7 @@ import { enforced, openDevice } from '../../helpers/challenged-device.ts'
 import { countByOutcome, createOtpClient, type OtpClient } from '../../helpers/otp-client.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
 import { createTestService, type TestService } from '../../helpers/service.ts'
-import { solveAltcha } from '../../helpers/solve-altcha.ts'
+import { easyWork, solveAltcha } from '../../helpers/solve-altcha.ts'
 import { twilioHeaders } from '../../helpers/twilio-headers.ts'
 
 describeEachDatabase('a guard with a proof of work (altcha)', (database) => {
@@ -14,7 +14,7 @@ describeEachDatabase('a guard with a proof of work (altcha)', (database) => {
   let otp: OtpClient
   beforeAll(async () => {
     const env = { ...enforced, OTPD_GUARD_CHALLENGE_KIND: 'altcha' }
-    service = await createTestService({ database: database(), plans: unlimitedPlans, env })
+    service = await createTestService({ database: database(), plans: unlimitedPlans, env, random: easyWork })
     otp = createOtpClient(service)
   })
   afterAll(() => service.dispose())
