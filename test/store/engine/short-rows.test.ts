@@ -1,9 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PGlite } from '@electric-sql/pglite'
 import { expect, test } from 'bun:test'
-import { drizzle } from 'drizzle-orm/pglite'
 import { createRequestLog } from '../../../src/domain/log/request-log.ts'
 import { hmac } from '../../../src/shared/hmac.ts'
 import { hashCode } from '../../../src/domain/model/code.ts'
@@ -11,11 +9,12 @@ import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { postgresMigrations, sqliteMigrations } from '../../../src/store/engine/migration-files.ts'
 import { migrateSqlite } from '../../../src/store/sqlite/migrate.ts'
-import { wrapPostgres } from '../../../src/store/postgres/database.ts'
+import { openPostgres, wrapPostgres } from '../../../src/store/postgres/database.ts'
 import { connect, openSqlite } from '../../../src/store/sqlite/database.ts'
 import { loadEventIds } from '../../../src/store/event-ids.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testKeys } from '../../helpers/keys.ts'
+import { createEmptyPostgres, testPostgresUrl } from '../../helpers/postgres.ts'
 
 const phone = '+14155550142'
 const oldPseudonym = `anon_${hmac(testKeys.pseudonym[0] ?? Buffer.of())
@@ -75,17 +74,39 @@ async function upgradedSqlite(): Promise<Database> {
   }
 }
 
+const postgresHistory = [
+  ...postgresMigrations.slice(0, 8).map(({ sql }) => sql),
+  history,
+  ...postgresMigrations.slice(8).map(({ sql }) => sql),
+]
+
+async function upgradedPostgres(): Promise<Database> {
+  if (testPostgresUrl === undefined) return upgradedPglite()
+  const { client, url, dispose } = await createEmptyPostgres(testPostgresUrl)
+  for (const sql of postgresHistory) await client.query(sql)
+  const database = openPostgres(url)
+  return {
+    ...database,
+    async close() {
+      await database.close()
+      await dispose()
+    },
+  }
+}
+
 async function upgradedPglite(): Promise<Database> {
+  const [{ PGlite }, { drizzle }] = await Promise.all([
+    import('@electric-sql/pglite'),
+    import('drizzle-orm/pglite'),
+  ])
   const client = new PGlite()
-  for (const { sql } of postgresMigrations.slice(0, 8)) await client.exec(sql)
-  await client.exec(history)
-  for (const { sql } of postgresMigrations.slice(8)) await client.exec(sql)
+  for (const sql of postgresHistory) await client.exec(sql)
   return wrapPostgres(drizzle(client), () => client.close())
 }
 
 test.each([
   ['SQLite', upgradedSqlite],
-  ['PostgreSQL', upgradedPglite],
+  ['PostgreSQL', upgradedPostgres],
 ])('what was there before rows became short is all there on %s', async (_, open) => {
   const database = await open()
   const { read, write } = createStore(database, { keys: testKeys })
