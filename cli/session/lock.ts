@@ -3,14 +3,15 @@ import { dirname } from 'node:path'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
 
-const lockTimeoutMs = 10_000
+/** Longer than the holder waits by default for the server that renews its token. */
+const lockTimeoutMs = 45_000
 
 /**
  * Runs `body` under an exclusive lock on `path`, which excludes other processes and other callers in this one. The
  * lock is SQLite's on an empty database: the kernel releases it with the process, however that ends, so there are no
  * stale locks. Polls every 20 ms instead of blocking, because the holder may be in this process.
  *
- * @throws CliError CREDENTIALS_BUSY after 10 s
+ * @throws CliError CREDENTIALS_BUSY after 45 s
  */
 export async function withLock<T>(io: Io, path: string, body: () => Promise<T>): Promise<T> {
   const { Database } = await import('bun:sqlite')
