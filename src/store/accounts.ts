@@ -31,7 +31,7 @@ export function createAccountStore(
       return account?.failedLogins ?? 0
     },
 
-    resetFailedLogins: (developerId) => accounts.update({ failedLogins: 0 }, isOwn(developerId)),
+    resetFailedLogins: (developerId) => accounts.updateOne({ failedLogins: 0 }, isOwn(developerId)),
     delete: (developerId) => accounts.delete(isOwn(developerId)),
   }
 }

@@ -197,8 +197,8 @@ export function createLoginAttempts(needs: {
         succeed: () =>
           store.write(async (tx) => {
             await tx.loginAttempts.delete(subjects.network, subjects.account, seq)
-            if (developerId === undefined) return
-            await tx.accounts.resetFailedLogins(developerId)
+            // The account may have been deleted since its password was read.
+            if (developerId === undefined || !(await tx.accounts.resetFailedLogins(developerId))) return
             await tx.loginAttempts.forget(subjects.guesses)
             const [newest = ''] = subjects.knownNetworks
             await tx.loginAttempts.addNetwork(developerId, newest, clock.now(), knownNetworksMax)

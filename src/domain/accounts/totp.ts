@@ -91,20 +91,21 @@ export function createTotpService(needs: {
     /**
      * Proposes a secret, which takes effect when it is confirmed, and replaces one that was proposed before.
      *
-     * @throws NOT_FOUND the developer logs in with an external provider; CONFLICT (TOTP_ENABLED)
+     * @throws NOT_FOUND the developer logs in with an external provider; CONFLICT (TOTP_ENABLED); as `lockLogin`
      */
     async propose(developer: Actor): Promise<ProposedTotp> {
       const account = await store.read.accounts.find(developer.id)
       if (!account) throw noPassword()
       const secret = randomBytes(totpSecretBytes)
-      const isProposed = await store.write((tx) =>
-        tx.totpSecrets.propose({
+      const isProposed = await store.write(async (tx) => {
+        await lockLogin(tx, developer)
+        return tx.totpSecrets.propose({
           developerId: developer.id,
           // Sealed in the transaction: the key may have been replaced just before it.
           secret: sealTotpSecret({ keys, random }, developer.id, secret),
           createdAt: clock.now(),
-        }),
-      )
+        })
+      })
       if (!isProposed)
         throw new ServiceError('CONFLICT', 'TOTP is enabled already. Disable it first to set it up again.', {
           reason: 'TOTP_ENABLED',

@@ -23,6 +23,7 @@ export type AccountStore = {
   rehash(developerId: string, oldHash: string, newHash: string): Promise<void>
   /** Changes the number of failed logins, and locks the account until the transaction ends. @returns the new number */
   addFailedLogins(developerId: string, change: 1 | -1): Promise<number>
-  resetFailedLogins(developerId: string): Promise<void>
+  /** As `addFailedLogins`. @returns false if the account was deleted */
+  resetFailedLogins(developerId: string): Promise<boolean>
   delete(developerId: string): Promise<void>
 }

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
 import { createAccounts } from '../../../src/auth/identity.ts'
-import { staleLoginFailures } from '../../../src/domain/accounts/login-attempts.ts'
+import { createLoginAttempts, staleLoginFailures } from '../../../src/domain/accounts/login-attempts.ts'
 import type { AccountService } from '../../../src/domain/accounts/accounts.ts'
 import { hostOrigin } from '../../../src/domain/model/audit.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
@@ -70,6 +70,16 @@ describeEachDatabase('limits of failed logins', (database) => {
     expect(await logIn(email, password, '4:elsewhere')).toBe('LOGIN_ATTEMPTS')
     expect(await logIn(email, password, home)).toBe('in')
     expect(await logIn(email, password, '4:elsewhere')).toBe('in')
+  })
+
+  test('a login that ends after its account was deleted is no fault', async () => {
+    const email = await newAccount()
+    const { developerId = '' } = (await store.read.accounts.findByEmail(email)) ?? {}
+    const attempts = createLoginAttempts({ store, clock, newId, keys })
+    const client = { network: home, origin: hostOrigin }
+    const attempt = await attempts.begin(email, client, 'login.failed', false)
+    await store.write((tx) => tx.accounts.delete(developerId))
+    await attempt.succeed()
   })
 
   test('of 7 guesses from one network, 5 are compared in 15 minutes', async () => {

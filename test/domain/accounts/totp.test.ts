@@ -71,6 +71,7 @@ describeEachDatabase('a second factor', (database) => {
     const { secret } = await totp.propose(developer)
     await accounts.resetPassword(email, 'of the operator 7')
     await expect(totp.confirm(developer, code(secret))).rejects.toMatchObject({ reason: 'TOKEN_REVOKED' })
+    await expect(totp.propose(developer)).rejects.toMatchObject({ reason: 'TOKEN_REVOKED' })
 
     const enrolled = await enroll()
     await accounts.resetPassword(enrolled.email, 'of the operator 7')
