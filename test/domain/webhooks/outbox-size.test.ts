@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test'
+import { getTableColumns, sql } from 'drizzle-orm'
+import type { BunSQLiteDatabase } from 'drizzle-orm/bun-sqlite'
 import { openTestSqlite } from '../../helpers/databases.ts'
 import { createWebhookFixture, unsharedPermits } from './fixture.ts'
 
@@ -15,21 +17,21 @@ async function measureClaimMs(history: number): Promise<number> {
   const [{ eventSeq = 0 } = {}] = await fixture.deliveries(endpoint)
   await database.write(async (tx) => {
     const { webhookDeliveries } = database.tables
-    const row = {
+    await tx.insert(webhookDeliveries).values({
+      id: 'dlv_0',
       endpointId: endpoint,
       eventSeq,
       type: 'otp.sent',
       status: 'delivered',
       createdAt: 0,
-    } as const
-    for (let from = 0; from < history; from += 1_000) {
-      const rows = Array.from({ length: 1_000 }, (_, i) => ({
-        ...row,
-        id: `dlv_${from + i}`,
-        deliveredAt: 0,
-      }))
-      await tx.insert(webhookDeliveries).values(rows)
-    }
+      deliveredAt: 0,
+    })
+    const names = Object.values(getTableColumns(webhookDeliveries)).map(({ name }) => name)
+    const values = names.map((name) => (name === 'id' ? `'dlv_' || number` : name))
+    // By the database: a statement with 1,000 rows each takes ten times as long.
+    const copy = `with recursive copies (number) as (select 1 union all select number + 1 from copies where number < ${history})
+      insert into webhook_deliveries (${names.join()}) select ${values.join()} from copies, webhook_deliveries where id = 'dlv_0'`
+    if (history > 0) await (tx as unknown as BunSQLiteDatabase).run(sql.raw(copy))
   })
   const now = fixture.clock.now()
   const attempt = { at: now, statusCode: 200, error: null, request: null, durationMs: 1, body: 'ok' }
