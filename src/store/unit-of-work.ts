@@ -120,7 +120,7 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
       if (stored.keepAdmission) {
         stored.keepAdmission(change.admission)
         admissions.push(change.admission)
-      } else void tx.rateLimits.insert([change.admission])
+      } else tx.rateLimits.insert([change.admission])
     }
     for (const change of changes) {
       switch (change.kind) {
@@ -190,7 +190,7 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
    * endpoints, counts and the counter of log entries, which all calls need, are locked as late as possible.
    */
   async function write(): Promise<void> {
-    await tx.rateLimits.insert(admissions)
+    tx.rateLimits.insert(admissions)
     await saveEach(sessions, tx.otpSessions)
     const firstSeq = events.length > 0 ? await tx.events.reserve(events.length) : undefined
     const changedRequests = valuesInKeyOrder(withHistories(firstSeq))

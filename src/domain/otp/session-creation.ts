@@ -41,7 +41,9 @@ export async function createSession(needs: OtpNeeds, application: CallingApplica
   if (!page.enabled) throw pageDisabled()
   requireReturnUrl(returnUrl, page.returnOrigins)
   const phone =
-    input.phone === undefined ? null : await readPhone(needs, application, { ...input, phone: input.phone })
+    input.phone === undefined
+      ? null
+      : await parseTypedPhone(needs, application, { ...input, phone: input.phone })
   // The country chooses a text, and all texts of a template show the same variables.
   const chosen = await readTemplate(needs, application, { country: null }, input)
   const template = chosen && unwrap(chosen)
@@ -76,7 +78,7 @@ export async function createSession(needs: OtpNeeds, application: CallingApplica
   return { session: unwrap(created), token }
 }
 
-async function readPhone(
+async function parseTypedPhone(
   needs: OtpNeeds,
   application: CallingApplication,
   typed: TypedPhone,

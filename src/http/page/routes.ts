@@ -17,7 +17,7 @@ import { readText } from '../json-body.ts'
 import { addTrace } from '../require-application.ts'
 import { guessCountry, listCountries } from './countries.ts'
 import { createResponses, isFromScript, leave, redirectTo } from './responses.ts'
-import { readDigits, readPhone } from './typed.ts'
+import { readDigits, readTypedPhone } from './typed.ts'
 import { chooseLanguage, type Language } from './language.ts'
 import { codeErrorOf, codeErrors, codeNotice, endedNotice, phoneNotice, type CodeError } from './notices.ts'
 import { codeStep, verifiableRequest, phoneStep, type Notice, type PageChallenge } from './view.ts'
@@ -158,7 +158,7 @@ export function pageRoutes(services: PageServices) {
     const { visit, visitor, incoming, language } = call
     const ip = services.readClient(incoming).origin.ip
     const country = fields.get('country') ?? undefined
-    const phone = readPhone(fields.get('phone'))
+    const phone = readTypedPhone(fields.get('phone'))
     const challenge = fields.get('challenge') || undefined
     try {
       await sessions.send(visit, {

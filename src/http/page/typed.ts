@@ -15,7 +15,7 @@ const toAscii = (text: string | null): string =>
 export const readDigits = (text: string | null): string => toAscii(text).replaceAll(/[\s-]/g, '')
 
 /** Reads a phone number as people type it. */
-export const readPhone = (text: string | null): string =>
+export const readTypedPhone = (text: string | null): string =>
   toAscii(text)
     .replaceAll(/[\s\u00a0]+/g, ' ')
     .replaceAll(/[/\u2010-\u2015]/g, '-')
