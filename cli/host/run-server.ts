@@ -41,7 +41,7 @@ export async function runServer(context: Context, flags: ServeFlags): Promise<Ex
   const progress = createProgress(context)
   const onStep: OnStep = config.log.format === 'json' ? createStepLog(io) : progress.onStep
   const onDevLine = (line: DevLine) => io.writeError(`${formatDevLine(line, config, output, io.now())}\n`)
-  const server = await startServer(config, {
+  const starting = startServer(config, {
     log,
     version,
     settings,
@@ -50,11 +50,12 @@ export async function runServer(context: Context, flags: ServeFlags): Promise<Ex
     onDevLine,
     command: selfCommand(),
   })
+  reloadOnHangup(starting, flags, log)
+  const server = await starting
     .catch((error: unknown) => {
       throw startRefusedError(error) ?? error
     })
     .finally(progress.end)
-  reloadOnHangup(server, flags, log)
   // Install the signal handlers before announcing readiness: a stop right after that must be a graceful shutdown.
   const exitCodePromise = Promise.race([
     waitForSignal(server, () => {
@@ -128,11 +129,15 @@ function createStepLog(io: Io): OnStep {
 /**
  * On SIGHUP, reloads providers, routes, guard and send budget from the configuration; other settings apply at the next start. An
  * invalid configuration is logged and changes nothing.
+ *
+ * @param starting a start may take long, such as with a migration: a signal meanwhile must not end the process
  */
-function reloadOnHangup(server: RunningServer, flags: Flags, log: Log) {
-  let reloading = Promise.resolve()
+function reloadOnHangup(starting: Promise<RunningServer>, flags: Flags, log: Log) {
+  // A failure is that of the start.
+  let reloading: Promise<unknown> = starting.catch(() => {})
   process.on('SIGHUP', () => {
     const reload = async () => {
+      const server = await starting
       const loaded = await loadServerConfig(flags)
       const { config, problems, settings } = loaded
       for (const { source, message, remedy } of problems) {

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startServer, type RunningServer } from '../helpers/binary.ts'
+import { binaryPath, startServer, type RunningServer } from '../helpers/binary.ts'
+import { findUnusedPort } from '../helpers/unused-port.ts'
 
 // Host commands speak of the running server, not of the environment that they are called in.
 
@@ -134,4 +136,34 @@ describe('a server that was started with other settings than those of the shell'
     expect(existsSync(path)).toBe(false)
     await killed.stop()
   })
+})
+
+test('a server that gets SIGHUP while it starts goes on', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'otpd-hangup-'))
+  // Nothing listens there, so the start waits for the database.
+  const url = `postgres://otpd@127.0.0.1:${await findUnusedPort()}/otpd`
+  const server = Bun.spawn([binaryPath, 'serve'], {
+    env: {
+      HOME: home,
+      OTPD_DATABASE_URL: url,
+      OTPD_PUBLIC_URL: 'https://otp.example.com',
+      OTPD_MASTER_KEY: Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex'),
+    },
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  try {
+    let log = ''
+    for await (const chunk of server.stderr) {
+      log += Buffer.from(chunk).toString()
+      if (log.includes('trying again')) break
+    }
+    server.kill('SIGHUP')
+    await Bun.sleep(300)
+    expect(server.exitCode ?? server.signalCode).toBeNull()
+  } finally {
+    server.kill('SIGKILL')
+    await server.exited
+    rmSync(home, { recursive: true })
+  }
 })
