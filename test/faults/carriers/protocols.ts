@@ -86,10 +86,7 @@ export const vonageProtocol: Protocol = {
 /** Twilio sets the price of a message some time after its final status. */
 const priceDelayMs = 500
 
-/**
- * Twilio: the price must be looked up, and verified codes are reported as feedback. It reports every message delivered: otpd
- * cannot look up the price of a message that failed over.
- */
+/** Twilio: the price must be looked up, and verified codes are reported as feedback. */
 export const twilioProtocol: Protocol = {
   kind: 'twilio',
   settings: (url) => ({
@@ -98,7 +95,7 @@ export const twilioProtocol: Protocol = {
     authTokenEnv: secretName,
     from: '+15005550006',
   }),
-  modes: ['fails', 'throttles', 'lies', 'cuts'],
+  modes: ['fails', 'throttles', 'loses', 'lies', 'cuts'],
   readMessage({ path, body }) {
     if (!path.endsWith('/Messages.json')) return undefined
     const form = new URLSearchParams(body)
@@ -119,8 +116,13 @@ export const twilioProtocol: Protocol = {
     item.outcomes.add('confirmed')
     return new Response(null, { status: 201 })
   },
-  receipt({ messageId, callbackUrl }) {
-    const form = { MessageSid: messageId, MessageStatus: 'delivered' }
+  receipt({ messageId, callbackUrl }, isArrived) {
+    // In the order of their names, as they are signed.
+    const form = {
+      ...(!isArrived && { ErrorCode: '30008' }),
+      MessageSid: messageId,
+      MessageStatus: isArrived ? 'delivered' : 'undelivered',
+    }
     const signature = createHmac('sha1', secret)
       .update(`${callbackUrl}${Object.entries(form).flat().join('')}`)
       .digest('base64')
