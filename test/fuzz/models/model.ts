@@ -1,4 +1,5 @@
 import * as fc from 'fast-check'
+import type { Clock } from '../../../src/domain/model/clock.ts'
 import type { SqliteOptions } from '../../../src/store/sqlite/database.ts'
 import { defineProperty, type FuzzProperty } from '../property.ts'
 import { createProcesses, type Process, type ProcessName, type Processes } from './processes.ts'
@@ -8,6 +9,8 @@ export type NumberedCall<Call> = { call: Call; number: number; process: Process 
 
 /** One run: the calls on the real processes, and a plain model of the data file, which remembers nothing else. */
 export type Session<Call> = {
+  /** That of its processes; the machine's by default. */
+  clock?: Clock
   /**
    * Makes calls at the same time.
    *
@@ -97,8 +100,8 @@ export const defineModel = <Call>(model: Model<Call>): FuzzProperty =>
   defineProperty(model.name, model.shortRuns, async () => {
     const { content, start } = await model.open()
     const property = fc.asyncProperty(steps(model), async (list) => {
-      await using processes = createProcesses(content, model.options)
       const session = start()
+      await using processes = createProcesses(content, model.options, session.clock)
       try {
         await runSteps(processes, session, list)
         await checkAll(processes, session, undefined)

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAppAuthenticator } from '../../../src/auth/app-authenticator.ts'
 import type { AppAuth } from '../../../src/domain/apps/authentication.ts'
+import type { Clock } from '../../../src/domain/model/clock.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { connect, type SqliteOptions } from '../../../src/store/sqlite/database.ts'
@@ -22,9 +23,9 @@ export type ProcessName = 'server' | 'host'
 export type Processes = ReturnType<typeof createProcesses>
 
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
-const open = (path: string, options: Partial<SqliteOptions>): Process => {
+const open = (path: string, options: Partial<SqliteOptions>, clock: Clock | undefined): Process => {
   const database = openTestFile(path, options)
-  const store = createStore(database, { keys: testKeys })
+  const store = createStore(database, { keys: testKeys, ...(clock && { clock }) })
   return {
     database,
     store,
@@ -32,8 +33,12 @@ const open = (path: string, options: Partial<SqliteOptions>): Process => {
   }
 }
 
-/** Creates a data file, and opens processes on it as they are used. All of them run inside this one. */
-export function createProcesses(content: Uint8Array, options: Partial<SqliteOptions>) {
+/**
+ * Creates a data file, and opens processes on it as they are used. All of them run inside this one.
+ *
+ * @param clock that of the processes; the machine's by default
+ */
+export function createProcesses(content: Uint8Array, options: Partial<SqliteOptions>, clock?: Clock) {
   const hostOptions = {
     ...options,
     listLimits: { recentMax: Infinity, sliceRows: 0 },
@@ -60,7 +65,7 @@ export function createProcesses(content: Uint8Array, options: Partial<SqliteOpti
   return {
     get(name: ProcessName): Process {
       let process = running.get(name)
-      if (!process) running.set(name, (process = open(path, name === 'host' ? hostOptions : options)))
+      if (!process) running.set(name, (process = open(path, name === 'host' ? hostOptions : options, clock)))
       return process
     },
     isRunning: (name: ProcessName) => running.has(name),

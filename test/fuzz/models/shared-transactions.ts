@@ -114,8 +114,7 @@ function start(one: Call, number: number, { store, appAuth }: Process, needs: St
         const index = ranAt.push(0) - 1
         return store.write((tx) => {
           beginTransaction(index)
-          // The processes have no clock of their own.
-          return body({ ...tx, leases: { ...tx.leases, now: async () => clock.now() } })
+          return body(tx)
         })
       }),
     decide: <R>(operation: Operation<R>) =>
@@ -223,11 +222,14 @@ async function readLists({ store }: Process, { applications, clock }: StartNeeds
 function startSession({ content, applications }: OtpContent): Session<Call> {
   const clock = testClock()
   /** The plain model: a file of its own, on which each call runs alone, in a process that remembers nothing from before. */
-  const plain = createProcesses(content, { listLimits: { recentMax: 1, sliceRows: 3 }, phoneTailMax: 1 })
+  const limits = { listLimits: { recentMax: 1, sliceRows: 3 }, phoneTailMax: 1 }
+  const plain = createProcesses(content, limits, clock)
   const real = { applications, clock, requests: [] as CodeSource[], isPlain: false }
   const model = { applications, clock, requests: [] as CodeSource[], isPlain: true }
 
   return {
+    clock,
+
     async run(calls) {
       clock.advance(calls[0]?.call.waitMs ?? 0)
       const started = await startAll(calls, real)
