@@ -63,11 +63,17 @@ export function createOutcomeReportQueue(database: Database, executor: QueryExec
       return row !== undefined
     },
 
-    async setDue({ requestId, messageNumber }, dueAt) {
+    async endLease({ requestId, messageNumber }, leaseUntil, dueAt) {
       await executor
         .update(messages)
         .set({ reportDueAt: dueAt })
-        .where(and(eq(messages.requestId, requestId), eq(messages.messageNumber, messageNumber)))
+        .where(
+          and(
+            eq(messages.requestId, requestId),
+            eq(messages.messageNumber, messageNumber),
+            eq(messages.reportDueAt, leaseUntil),
+          ),
+        )
     },
   }
 }

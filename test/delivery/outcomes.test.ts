@@ -179,6 +179,27 @@ describeEachDatabase('the outcome of a request', (database) => {
     expect(ours.map(({ requestId }) => requestId).toSorted()).toEqual(requestIds.toSorted())
   })
 
+  test('stays due if a receipt makes it so while it is reported', async () => {
+    await start()
+    const { requestId } = await send()
+    const store = createStore(database(), { keys: testKeys })
+    const now = service.clock.now() + dayMs
+    const leaseUntil = now + hourMs
+    const [key] = await store.write((tx) =>
+      tx.otpDeliveries.reports.claim({ now, leaseUntil, limit: 1, requestIds: [requestId] }),
+    )
+    if (!key) throw new Error('nothing was due')
+    const dueAt = now + minuteMs
+    await store.write(async (tx) => {
+      const [message] = await tx.otpDeliveries.list(requestId)
+      if (message) tx.otpDeliveries.update([{ ...message, reportDueAt: dueAt }])
+    })
+    await store.write((tx) => tx.otpDeliveries.reports.endLease(key, leaseUntil, null))
+    expect(await dueTimes(requestId)).toEqual([dueAt])
+    await store.write((tx) => tx.otpDeliveries.reports.endLease(key, dueAt, null))
+    expect(await dueTimes(requestId)).toEqual([null])
+  })
+
   test('is not reported if the provider has feedback = false', async () => {
     await start({ feedback: false })
     const { requestId, code } = await send()

@@ -72,18 +72,19 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
     const requestIds = [...prompt].slice(0, batchSize)
     try {
       if (requestIds.length === 0 && (await untilDueMs()) > 0) return false
-      const claimed = await store.write(async (tx) => {
+      const { claimed, leaseUntil } = await store.write(async (tx) => {
         const now = await tx.leases.now()
         const query = { now, leaseUntil: now + leaseMs, limit: batchSize }
         const asked =
           requestIds.length > 0 ? await tx.otpDeliveries.reports.claim({ ...query, requestIds }) : []
-        return [...asked, ...(await tx.otpDeliveries.reports.claim(query))]
+        const due = await tx.otpDeliveries.reports.claim(query)
+        return { claimed: [...asked, ...due], leaseUntil: query.leaseUntil }
       })
       for (const id of requestIds) prompt.delete(id)
       const dueTimes = await reportAll(claimed)
       if (dueTimes.length === 0) return prompt.size > 0
       await store.write(async (tx) => {
-        for (const [key, dueAt] of dueTimes) await tx.otpDeliveries.reports.setDue(key, dueAt)
+        for (const [key, dueAt] of dueTimes) await tx.otpDeliveries.reports.endLease(key, leaseUntil, dueAt)
       })
       return claimed.length >= batchSize || prompt.size > 0
     } catch (error) {

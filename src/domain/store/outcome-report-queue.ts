@@ -19,6 +19,9 @@ export type OutcomeReportQueue = {
   /** Tells whether a later message has the provider's id of this one, too. */
   hasLaterMessage(message: Pick<Message, 'provider' | 'messageId' | 'createdAt'>): Promise<boolean>
 
-  /** Sets when a report is due next; null ends it. */
-  setDue(key: MessageKey, dueAt: number | null): Promise<void>
+  /**
+   * Sets when a report that was leased is due next; null ends it. Does nothing if the message changed what is to report since,
+   * such as by a receipt that names its id: then it is due by that.
+   */
+  endLease(key: MessageKey, leaseUntil: number, dueAt: number | null): Promise<void>
 }
