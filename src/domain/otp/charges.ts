@@ -42,8 +42,9 @@ export function applyCharge(
 ): Pick<LoadedMessage, 'request' | 'message'> & { changes: Change[] } {
   if (charge === undefined || charge === message.chargedPrice) return { request, message, changes: [] }
   const found = findTryOf(request, message, provider)
-  // An attempt without a cost was made when none were counted.
-  const before = found && !found.attempt.cost ? undefined : message
+  // The timeline, because a later message of the request may have asked for this price, too. An attempt without a cost was made
+  // when none were counted.
+  const before = found ? found.attempt.cost : message
   const counted = countedAs(request, message, provider, found?.attempt)
   const sentAt = found ? endOfTry(found.attempt) : message.updatedAt
   const charged = found ? withCharge(request, found, charge, messageId) : request
