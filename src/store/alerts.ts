@@ -9,6 +9,13 @@ export function createAlertStore(database: Database, executor: QueryExecutor): A
   const { alerts: table, alertNotices: noticeTable } = database.tables
   const alerts = onTable(executor, table)
   const notices = onTable(executor, noticeTable)
+  // Prepared because a busy server runs it every two seconds.
+  const listNotices = database.prepare(() =>
+    executor
+      .select()
+      .from(noticeTable)
+      .orderBy(asc(noticeTable.at), asc(noticeTable.kind), asc(noticeTable.subject)),
+  )
   const isAlert = ({ kind, subject }: AlertKey) => and(eq(table.kind, kind), eq(table.subject, subject))
   const isNotice = ({ destination, kind, subject, at }: AlertNoticeKey) =>
     and(
@@ -36,8 +43,7 @@ export function createAlertStore(database: Database, executor: QueryExecutor): A
         await notices.insertMissing({ ...notice, dueAt: notice.at, attempts: 0, failure: null })
     },
 
-    listNotices: () =>
-      notices.list(undefined, asc(noticeTable.at), asc(noticeTable.kind), asc(noticeTable.subject)),
+    listNotices: async () => listNotices(),
     leaseNotice: (key, now, until) =>
       notices.updateOne(
         { dueAt: until, attempts: sql`${noticeTable.attempts} + 1` },
