@@ -75,11 +75,7 @@ export function createBackfills(needs: {
         const version = keyring.newestVersion(purpose)
         const backfillsOfPurpose = backfills.filter((backfill) => backfill.purpose === purpose)
         if (backfillsOfPurpose.length === 0) continue
-        const isFinished = backfillsOfPurpose.every(({ name }) =>
-          states.some(
-            (state) => state.backfill === name && state.version === version && state.position === null,
-          ),
-        )
+        const isFinished = backfillsOfPurpose.every((backfill) => hasEnded(states, backfill))
         if (isFinished && (await tx.backfills.deleteVersionsBefore(purpose, version))) hasDeleted = true
       }
       return hasDeleted
