@@ -41,9 +41,9 @@ export function parsePrice(text: string): Price | undefined {
 export function readAmount(value: unknown): Price | undefined {
   const text = typeof value === 'number' ? value.toFixed(9) : value
   if (typeof text !== 'string') return undefined
-  const [, whole, decimals = '', next = '0'] = /^(\d{1,7})(?:\.(\d{1,6})(\d?)\d*)?$/.exec(text) ?? []
-  if (whole === undefined) return undefined
-  return Number(whole) * millionths + Number(decimals.padEnd(6, '0')) + (next >= '5' ? 1 : 0)
+  const [, kept = '', next = ''] = /^(\d+(?:\.\d{1,6})?)(\d?)\d*$/.exec(text) ?? []
+  const price = parsePrice(kept)
+  return price === undefined ? undefined : price + (next >= '5' ? 1 : 0)
 }
 
 /** Writes a price or a sum of prices as a decimal number, without trailing zeros. */
