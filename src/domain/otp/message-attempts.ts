@@ -47,7 +47,9 @@ type MessageAttemptsNeeds = {
    * Called after commit with a request that failed before any provider had, or may have had, a message of it. Never rejects.
    */
   onUndeliverable(request: OtpRequest): Promise<void>
-  /** Called after commit with a request whose message a provider took, although another one had taken it before. Never rejects. */
+  /**
+   * Called after commit with a request whose message a provider took, although another one had taken it before. Never rejects.
+   */
   onSentAgain(request: OtpRequest): Promise<void>
   /** Called after commit with a message that a provider accepted, and its request as it was before. */
   onAccepted?: ((request: OtpRequest, attempt: DeliveryTry) => void) | undefined
@@ -104,6 +106,7 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
       application === null
     // Right before the message is handed over. A message that is not sent now is leased again.
     if (!isObsolete && (message.leaseUntil ?? 0) - clock.now() < messageLeaseLeftMinMs) return undefined
+    const tried = listTried(request)
     const dispatchResult = isObsolete
       ? undefined
       : await delivery.dispatch({
@@ -114,10 +117,10 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
           messageNumber: claim.messageNumber,
           attempt: claim.attempt,
           excluded: message.excluded,
-          tried: listTried(request),
+          tried,
           traceparent: pendingResult?.traceparent,
         })
-    const hasLeft = message.excluded.some((candidate) => listTried(request).includes(candidate))
+    const hasLeft = message.excluded.some((candidate) => tried.includes(candidate))
     const ended = { claim, request, hasLeft, dispatchResult, pendingResult }
     try {
       return await settleAttempt(ended)
