@@ -84,7 +84,7 @@ describe('a circuit breaker', () => {
     expect(breaker.openState(400_000)?.openUntilMs).toBe(401_000)
   })
 
-  test('keeps the longest pause that a provider asks for, whatever earlier sends say later', () => {
+  test('keeps the longest pause that a provider asks for', () => {
     const breaker = createCircuitBreaker()
     const throttled = (seconds?: number) =>
       refused(createFailure('throttled', null, seconds === undefined ? {} : { retryAfterSeconds: seconds }))

@@ -50,7 +50,8 @@ export function noteHours(ledger: Ledger, country: Subject, isRelayed = false): 
     for (let age = first; age < first + hours; age++) count += history.countAt('hours', age)
     return count
   }
-  // In the first week of a country there is no usual hour yet; for codes of other systems until a day before the last week is whole.
+  // In the first week of a country there is no usual hour yet; for codes of other systems until a day before the last week is
+  // whole.
   const isYoung = sum(weekHours + (isRelayed ? 25 : -1), 15 * 24) === 0
   const days = Array.from({ length: 14 }, (_, day) => sum(25 + 24 * day, 24))
   country.note({

@@ -108,7 +108,10 @@ export type CallingApplication = Pick<
   MessageSettings & {
     /** Developer's plan; `resolvePlan` returns its limits. */
     plan: string
-    /** Version of the configuration in which the credentials were checked, see `ApplicationStore.configurationVersion`; undefined on PostgreSQL. */
+    /**
+     * Version of the configuration in which the credentials were checked, see `ApplicationStore.configurationVersion`; undefined on
+     * PostgreSQL.
+     */
     configurationVersion?: number | undefined
     /** W3C trace context of this call, passed to providers and webhooks. */
     traceparent?: string | undefined

@@ -144,7 +144,9 @@ function refuseMessage(
 export const isLeasedBy = ({ status, leaseOwner, attempts }: Message, claim: MessageClaim) =>
   status === 'pending' && leaseOwner === claim.owner && attempts === claim.attempt
 
-/** Whether the outcome of the attempt is in the message. A resend makes one void whose lease has run out, and leaves the owner. */
+/**
+ * Whether the outcome of the attempt is in the message. A resend makes one void whose lease has run out, and leaves the owner.
+ */
 const hasEnded = ({ attempts, leaseOwner }: Message, claim: MessageClaim) =>
   attempts === claim.attempt && leaseOwner === null
 

@@ -26,8 +26,9 @@ export type BreakdownKey = {
 }
 
 /**
- * Counts of the breakdown. A provider accepted `sent` messages, or they are in the inbox. `blocked` messages are those that the fraud filter of a provider stopped. `relayed` ones have a code
- * of another system, and are in no other count but `cost`: the other system may not report whether it was entered.
+ * Counts of the breakdown. A provider accepted `sent` messages, or they are in the inbox. `blocked` messages are those that the
+ * fraud filter of a provider stopped. `relayed` ones have a code of another system, and are in no other count but `cost`: the
+ * other system may not report whether it was entered.
  */
 export type BreakdownCount =
   | 'requests'

@@ -121,8 +121,8 @@ function addTime(added: Map<string, number[]>, subject: string, at: number): voi
 
 /**
  * Adds to rows in the order of their keys, in which calls lock them: on PostgreSQL another node may already serve, and its
- * messages wait for the backfill's transaction instead of being lost. Only a phone that it verifies before the backfill reaches it
- * counts twice, for two weeks at most.
+ * messages wait for the backfill's transaction instead of being lost. Only a phone that it verifies before the backfill reaches
+ * it counts twice, for two weeks at most.
  */
 async function changeRows(
   tx: Pick<Stores, 'guard'>,
