@@ -2,19 +2,25 @@ import type { ListKey, ListOwner, ListRange } from '../engine/sqlite-state.ts'
 
 export type RecentLists = ReturnType<typeof createRecentLists>
 
-/** Holds entries of lists in memory. The keys of a list are sorted. */
+/** Keys in ascending order, in blocks, none of them empty. A change in the middle moves the keys of one block only. */
+type Blocks = ListKey[][]
+
+/** Keys that a new block gets. One that grows in its middle is divided at twice as many. */
+const blockKeys = 512
+
+/** Holds entries of lists in memory. */
 export function createRecentLists() {
-  const owners = new Map<ListOwner, Map<number, ListKey[]>>()
+  const owners = new Map<ListOwner, Map<number, Blocks>>()
   let size = 0
 
-  const find = (owner: ListOwner, list: number): ListKey[] | undefined => owners.get(owner)?.get(list)
+  const find = (owner: ListOwner, list: number): Blocks | undefined => owners.get(owner)?.get(list)
 
-  function findOrCreate(owner: ListOwner, list: number): ListKey[] {
+  function findOrCreate(owner: ListOwner, list: number): Blocks {
     let lists = owners.get(owner)
     if (!lists) owners.set(owner, (lists = new Map()))
-    let keys = lists.get(list)
-    if (!keys) lists.set(list, (keys = []))
-    return keys
+    let blocks = lists.get(list)
+    if (!blocks) lists.set(list, (blocks = []))
+    return blocks
   }
 
   return {
@@ -22,31 +28,40 @@ export function createRecentLists() {
 
     /** @returns false if the entry was there */
     add(owner: ListOwner, list: number, key: ListKey): boolean {
-      const keys = findOrCreate(owner, list)
-      const last = keys.at(-1)
-      // Almost every key is the greatest.
-      const index = last === undefined || last < key ? keys.length : lowerBound(keys, key)
-      if (keys[index] === key) return false
-      if (index === keys.length) keys.push(key)
-      else keys.splice(index, 0, key)
+      const blocks = findOrCreate(owner, list)
+      const { block, keys, index } = locate(blocks, key)
+      if (keys?.[index] === key) return false
       size++
+      if (keys) {
+        keys.splice(index, 0, key)
+        if (keys.length >= 2 * blockKeys) blocks.splice(block + 1, 0, keys.splice(blockKeys))
+        return true
+      }
+      // Almost every key is the greatest.
+      const last = blocks.at(-1)
+      if (last && last.length < blockKeys) last.push(key)
+      else blocks.push([key])
       return true
     },
 
     /** @returns false if the entry was not there */
     remove(owner: ListOwner, list: number, key: ListKey): boolean {
-      const keys = find(owner, list)
-      const index = keys ? lowerBound(keys, key) : 0
+      const blocks = find(owner, list)
+      if (!blocks) return false
+      const { block, keys, index } = locate(blocks, key)
       if (keys?.[index] !== key) return false
-      keys.splice(index, 1)
       size--
-      if (keys.length === 0) owners.get(owner)?.delete(list)
+      keys.splice(index, 1)
+      if (keys.length === 0) blocks.splice(block, 1)
+      if (blocks.length === 0) owners.get(owner)?.delete(list)
       return true
     },
 
     has(owner: ListOwner, list: number, key: ListKey): boolean {
-      const keys = find(owner, list)
-      return keys !== undefined && keys[lowerBound(keys, key)] === key
+      const blocks = find(owner, list)
+      if (!blocks) return false
+      const { keys, index } = locate(blocks, key)
+      return keys?.[index] === key
     },
 
     clear() {
@@ -56,15 +71,11 @@ export function createRecentLists() {
 
     /** Reads keys: the greatest first, or ascending with `after`. */
     page(owner: ListOwner, list: number, range: ListRange, limit: number): ListKey[] {
-      const keys = find(owner, list)
-      if (!keys) return []
-      if ('after' in range) {
-        const start = lowerBound(keys, range.after)
-        const first = keys[start] === range.after ? start + 1 : start
-        return keys.slice(first, first + limit)
-      }
-      const end = range.before === undefined ? keys.length : lowerBound(keys, range.before)
-      return keys.slice(Math.max(0, end - limit), end).toReversed()
+      const blocks = find(owner, list)
+      if (!blocks) return []
+      return 'after' in range
+        ? keysAfter(blocks, range.after, limit)
+        : keysBefore(blocks, range.before, limit).toReversed()
     },
 
     /** Lists the lists that have entries. */
@@ -73,6 +84,39 @@ export function createRecentLists() {
         [...lists.keys()].map((list): [ListOwner, number] => [owner, list]),
       ),
   }
+}
+
+/** Finds the first key that is not below `bound`: its block and its index there. There are no `keys` if all are below it. */
+function locate(
+  blocks: Blocks,
+  bound: ListKey,
+): { block: number; keys: ListKey[] | undefined; index: number } {
+  const block = lowerBound(blocks.length, (middle) => (blocks[middle]?.at(-1) ?? bound) < bound)
+  const keys = blocks[block]
+  const index = keys ? lowerBound(keys.length, (middle) => (keys[middle] ?? bound) < bound) : 0
+  return { block, keys, index }
+}
+
+/** Returns the first keys above `after`, ascending. */
+function keysAfter(blocks: Blocks, after: ListKey, limit: number): ListKey[] {
+  const { block, keys, index } = locate(blocks, after)
+  const page = keys?.slice(keys[index] === after ? index + 1 : index) ?? []
+  for (let next = block + 1; next < blocks.length && page.length < limit; next++)
+    page.push(...(blocks[next] ?? []))
+  return page.slice(0, limit)
+}
+
+/** Returns the last keys below `before`, ascending; without it the last of all. */
+function keysBefore(blocks: Blocks, before: ListKey | undefined, limit: number): ListKey[] {
+  const end = before === undefined ? undefined : locate(blocks, before)
+  const parts = end?.keys ? [end.keys.slice(0, end.index)] : []
+  let count = parts[0]?.length ?? 0
+  for (let next = (end?.block ?? blocks.length) - 1; next >= 0 && count < limit; next--) {
+    const keys = blocks[next] ?? []
+    parts.unshift(keys)
+    count += keys.length
+  }
+  return parts.flat().slice(Math.max(0, count - limit))
 }
 
 /** Sorts lists as the primary key of the stored ones does. A list may be there twice. */
@@ -86,13 +130,13 @@ export function inStoredOrder(
   )
 }
 
-/** Returns the index of the first key that is not below `bound`. */
-function lowerBound(keys: readonly ListKey[], bound: ListKey): number {
+/** Returns the first of `count` indexes that is not below a bound. */
+function lowerBound(count: number, isBelow: (index: number) => boolean): number {
   let low = 0
-  let high = keys.length
+  let high = count
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((keys[middle] ?? bound) < bound) low = middle + 1
+    if (isBelow(middle)) low = middle + 1
     else high = middle
   }
   return low
