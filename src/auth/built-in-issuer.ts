@@ -152,7 +152,7 @@ export function createBuiltInIssuer(needs: {
 }
 
 /** No cooldown: keys come from the local database, so an unknown key id costs one read. */
-const localKeyLimits = { refreshMs: minuteMs, cooldownMs: 0, staleMs: dayMs }
+const localKeyLimits = { refreshMs: minuteMs, cooldownMs: 0, loadsMax: 1, staleMs: dayMs }
 
 /**
  * Verifies the built-in provider's tokens with the same code as external ones, with keys from the database.

@@ -25,11 +25,13 @@ type FoundKey = Awaited<ReturnType<JWTVerifyGetKey>>
 type KeyLimits = {
   /** Age at which the keys are loaded again. */
   refreshMs: number
-  /**
-   * Minimum time between loads, including failed ones; limits the load that unknown key ids put on the
-   * provider.
-   */
+  /** Window of `loadsMax`, and the minimum time between loads while they fail. */
   cooldownMs: number
+  /**
+   * Loads within `cooldownMs`; limits the load that unknown key ids put on the provider. More than one, so that a key that
+   * the provider rotates right after a load is found at once.
+   */
+  loadsMax: number
   /** Age at which cached keys are no longer trusted if loading keeps failing. */
   staleMs: number
 }
@@ -37,6 +39,7 @@ type KeyLimits = {
 const providerKeyLimits: KeyLimits = {
   refreshMs: 10 * minuteMs,
   cooldownMs: 30_000,
+  loadsMax: 5,
   staleMs: dayMs,
 }
 
@@ -52,7 +55,7 @@ type KeySourceOptions = {
 
 /**
  * Caches a provider's signing keys. The cache survives outages of the provider, and tokens with unknown key
- * ids cannot cause a flood of requests to it. jose's own remote key set lacks both: it drops known keys after
+ * ids cannot cause a flood of requests to it: at most five loads in 30 seconds, and one while they fail. jose's own remote key set lacks both: it drops known keys after
  * ten minutes of outage, and during one it fetches for every unknown key id.
  *
  * Loads are single-flight. Only the first failed load blocks callers; while the provider is down, retries run
@@ -66,12 +69,13 @@ export function createKeySource(options: KeySourceOptions): KeySource {
   const { load, clock, limits = providerKeyLimits, version = () => undefined, onLoadFailed } = options
   let currentKeySet: KeySet | undefined
   let loadedVersion: unknown
-  let lastAttemptMs = -Infinity
+  /** Times of the loads within the cooldown, the newest last. */
+  let loadsMs: number[] = []
   let isFailing = false
   let loading: Promise<void> | undefined
 
   const reload = async () => {
-    lastAttemptMs = clock.now()
+    loadsMs.push(clock.now())
     loadedVersion = version()
     try {
       currentKeySet = { find: createLocalJWKSet(await load()), loadedAtMs: clock.now() }
@@ -81,15 +85,17 @@ export function createKeySource(options: KeySourceOptions): KeySource {
       onLoadFailed?.(cause)
     }
   }
-  /** Joins the load in flight, or starts one unless in cooldown; undefined if neither is possible. */
+  /** Joins the load in flight, or starts one if the limits allow it; undefined if neither is possible. */
   const tryReload = () => {
-    if (!loading && clock.now() - lastAttemptMs >= limits.cooldownMs) {
+    loadsMs = loadsMs.filter((at) => clock.now() - at < limits.cooldownMs)
+    if (!loading && loadsMs.length < (isFailing ? 1 : limits.loadsMax)) {
       loading = reload().finally(() => {
         loading = undefined
       })
     }
     return loading
   }
+  const waitMs = () => (loadsMs.at(-1) ?? -Infinity) + limits.cooldownMs - clock.now()
   const ageMs = () => (currentKeySet ? clock.now() - currentKeySet.loadedAtMs : Infinity)
 
   const trustedKeySet = async () => {
@@ -98,8 +104,7 @@ export function createKeySource(options: KeySourceOptions): KeySource {
       const attempt = tryReload()
       if (!isFailing || ageMs() >= limits.staleMs) await attempt
     }
-    if (!currentKeySet || ageMs() >= limits.staleMs)
-      throw providerUnavailable(lastAttemptMs + limits.cooldownMs - clock.now())
+    if (!currentKeySet || ageMs() >= limits.staleMs) throw providerUnavailable(waitMs())
     return currentKeySet
   }
 
@@ -114,7 +119,7 @@ export function createKeySource(options: KeySourceOptions): KeySource {
         await tryReload()
         const reloaded = currentKeySet
         if (reloaded && reloaded !== set) return { key: await reloaded.find(...token), set: reloaded }
-        if (isFailing) throw providerUnavailable(lastAttemptMs + limits.cooldownMs - clock.now())
+        if (isFailing) throw providerUnavailable(waitMs())
         throw error
       }
     },

@@ -12,18 +12,21 @@ import type { World } from '../world/world.ts'
 export function createProofs(
   { proofs, dev }: Pick<Config, 'dev' | 'proofs'>,
   needs: {
+    /** Times the loads of keys: never falls. */
+    clock: Clock
+    /** Compared with the times of tokens. */
     wall: Clock
     world: World
     newId: NewId
     onKeysFailed: ((owner: 'Firebase', cause: unknown) => void) | undefined
   },
 ): { check: CheckProof; test: TestProofs | undefined } {
-  const { wall, world, newId, onKeysFailed } = needs
+  const { clock, wall, world, newId, onKeysFailed } = needs
   const issuers = proofs.firebaseProjects.map(firebaseIssuer)
   const load = createRemoteKeys({ issuer: firebaseKeysUrl, jwksUri: firebaseKeysUrl, world })
   const keys = createKeySource({
     load,
-    clock: wall,
+    clock,
     onLoadFailed: (cause) => onKeysFailed?.('Firebase', cause),
   })
   const test = dev ? createTestProofs(wall, () => newId('req')) : undefined

@@ -180,7 +180,7 @@ export function createServices(needs: ServiceNeeds) {
   const { delivery, attempts, receiveCallback } = messaging
   let sendBudget = config.budgets.phoneSend
   const recordRefusedSend = createRefusedSends({ ...base, onError: (error) => needs.onRefusalLost?.(error) })
-  const proofs = createProofs(config, { wall, world, newId, onKeysFailed: needs.onKeysFailed })
+  const proofs = createProofs(config, { ...base, wall, onKeysFailed: needs.onKeysFailed })
 
   const authenticateBeforeTotp = createDeveloperAuthenticator({
     ...identity,
