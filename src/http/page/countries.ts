@@ -57,8 +57,9 @@ function readFacts(code: string): Pick<CountryChoice, 'callingCode' | 'mask'> {
 }
 
 /**
- * Chooses the country that is selected at first: the application's, else that of the browser's first language with one,
- * else the main country of the page's language.
+ * Chooses the country that is selected at first: the application's, else that of the browser's first language, by its tags or
+ * by where it is spoken most (`de,en-US;q=0.7`, as German browsers send it, is Germany), else of its other languages, else the
+ * main country of the page's language.
  */
 export function guessCountry(
   listed: readonly CountryChoice[],
@@ -72,8 +73,15 @@ export function guessCountry(
     locale: string
   },
 ): string | undefined {
-  const regions = readAccepted(acceptLanguage ?? '').map((tag) => parseLocale(tag)?.region)
-  const likely = parseLocale(locale)?.maximize().region
-  const wanted = [defaultCountry, ...regions, likely]
+  const accepted = readAccepted(acceptLanguage ?? '').flatMap((tag) => parseLocale(tag) ?? [])
+  const first = accepted.filter(({ language }) => language === accepted[0]?.language)
+  const likely = (one: Intl.Locale | undefined) => one?.maximize().region
+  const wanted = [
+    defaultCountry,
+    ...first.map(({ region }) => region),
+    likely(first[0]),
+    ...accepted.map(({ region }) => region),
+    likely(parseLocale(locale)),
+  ]
   return wanted.find((code) => listed.some((one) => one.code === code)) ?? listed[0]?.code
 }
