@@ -14,7 +14,7 @@ import { hashToken } from '../model/tokens.ts'
 import type { Change, Decision, Operation, Preload, Rows } from '../store/operation.ts'
 import { closeRequest, readOwnRequest } from './lifecycle.ts'
 import type { OtpNeeds, RequestOwner } from './needs.ts'
-import { channelsFor, chooseChannels, type SendInput } from './new-message.ts'
+import { channelsFor, chooseChannels, isTooSoon, type SendInput } from './new-message.ts'
 import type { createOtpResend } from './resend.ts'
 import type { createOtpSend } from './send.ts'
 import {
@@ -40,8 +40,8 @@ export type OpenedSession = SessionView & {
   otherChannels: readonly Channel[]
 }
 
-/** An end user at the page of a session, as it was when the call began. */
-export type SessionVisit = { application: CallingApplication; session: OtpSession }
+/** An end user at the page of a session, as it was when the call began. `request` is that of `OpenedSession`. */
+export type SessionVisit = { application: CallingApplication } & SessionView
 
 /** Base64url of 256 bits. */
 const tokenPattern = /^[A-Za-z0-9_-]{43}$/
@@ -102,13 +102,15 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
   }
 
   /**
-   * Sends a code to a phone; the code that the session sent before is canceled in the same transaction.
+   * Sends a code to a phone; the code that the session sent before is canceled in the same transaction. Does nothing if this
+   * browser sent one to the same phone less than 30 seconds ago: a form that is posted twice, as by a double click, would
+   * send two messages, and the code of the first would be wrong.
    *
    * @param input.phone is not used if the session is for one phone
    * @throws as `OtpService.send`; CONFLICT (SESSION_CLOSED)
    */
-  async function send(visit: SessionVisit, input: SendInput): Promise<SendResult> {
-    const { application, session } = visit
+  async function send(visit: SessionVisit, input: SendInput): Promise<SendResult | undefined> {
+    const { application, session, request } = visit
     const { phone: own, template, variables } = session
     const call = await operations.readCall(application, {
       ...input,
@@ -117,6 +119,9 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
       variables: variables ?? undefined,
       metadata: { sessionId: session.id },
     })
+    const now = needs.clock.now()
+    const isRepeated = request?.phone === call.phone.phone && isVerifiable(request, now)
+    if (isRepeated && isTooSoon(request, now)) return undefined
     return sendCounted(visit, operations.sendOperation(call, findVerifiable(application, session)))
   }
 

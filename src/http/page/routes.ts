@@ -99,7 +99,7 @@ export function pageRoutes(services: PageServices) {
     return respond({
       incoming: context,
       opened,
-      visit: { application: addTrace(active, request), session },
+      visit: { application: addTrace(active, request), session, request: opened.request },
       visitor,
       language,
       token: params.token,

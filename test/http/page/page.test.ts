@@ -141,6 +141,35 @@ describeEachDatabase('the ready page', (open, kind) => {
     expect(await get(id)).toMatchObject({ status: 'verified', phone })
   })
 
+  test('sends one message when a form is posted twice, as by a double click', async () => {
+    const { id, visitor } = await visit()
+    const phone = newPhone()
+    const form = { action: 'send', phone: phone.slice(2), country: 'US' }
+    await visitor.submit(form)
+    const { requestId } = await get(id)
+    const again = await visitor.submit(form)
+    expect(again.text).toContain('autocomplete="one-time-code"')
+    expect((await get(id)).requestId).toBe(requestId)
+    await visitor.submit({ action: 'send', phone: newPhone() })
+    expect((await get(id)).requestId).not.toBe(requestId)
+    await visitor.submit(form)
+    const back = (await get(id)).requestId
+    service.clock.advance(31_000)
+    await visitor.submit(form)
+    expect((await get(id)).requestId).not.toBe(back)
+  })
+
+  test('sends again within 30 seconds in another browser, in which the first code cannot be entered', async () => {
+    const { id, url, visitor } = await visit()
+    const phone = newPhone()
+    await visitor.submit({ action: 'send', phone })
+    const { requestId } = await get(id)
+    const other = createPageVisitor(service, url)
+    await other.get()
+    expect((await other.submit({ action: 'send', phone })).text).toContain('autocomplete="one-time-code"')
+    expect((await get(id)).requestId).not.toBe(requestId)
+  })
+
   test('does nothing for a form that it does not have', async () => {
     const { id, visitor } = await visit()
     await visitor.submit({ action: 'send', phone: newPhone() })
