@@ -17,8 +17,11 @@ export const helpConfiguration: HelpConfiguration = {
   styleTitle: (title) => `\u001b[1m${title}\u001b[22m`,
 }
 
-/** Tells whether a command with subcommands also does something without one, as `otpd backup`. */
-const actsItself = (command: Command) => command.registeredArguments.length > 0
+/**
+ * Tells whether a command with subcommands also does something without one, as `otpd backup` and `otpd audit`.
+ * Commander's types do not have the handler that `action` sets.
+ */
+const actsItself = (command: Command) => typeof Reflect.get(command, '_actionHandler') === 'function'
 
 function formatHelp(command: Command, help: Help) {
   const isRoot = command.parent === null

@@ -140,6 +140,8 @@ function toUsageError(error: CommanderError, program: Command, args: string[]) {
   const missing = missingValues(at)
   if (/^commander\.missing(MandatoryOptionValue|Argument)$/.test(error.code) && missing.length > 0)
     return usageError(`Missing ${missing.join(', ').replace(/, (?=[^,]*$)/, ' and ')}.`, see)
+  const choice = invalidChoice(error.message)
+  if (choice !== null) return usageError(choice, see)
   // Splits the message into one sentence per line, but not inside `-p, --project <id|name>`.
   const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split(/\n|(?<=\.) (?=[A-Z])/)
   return usageError(
@@ -147,6 +149,14 @@ function toUsageError(error: CommanderError, program: Command, args: string[]) {
     ...suggestions.map((suggestion) => suggestion.replaceAll(/^\(|\)$/g, '')),
     see,
   )
+}
+
+/** Words commander's error about a value that is not one of the choices as the API's errors; null for any other error. */
+function invalidChoice(message: string) {
+  const [, flag, name, choices] =
+    /^error: (?:option '(?:-\w, )?(--[\w-]+).*|.* invalid for argument '(.*)')\. Allowed choices are (.*)\.$/.exec(message) ??
+    []
+  return choices === undefined ? null : `${flag ?? `<${name}>`}: Expected one of ${choices}.`
 }
 
 /** Lists all arguments and options that a command requires and did not get, as its help writes them. */

@@ -80,10 +80,16 @@ function rotationText(rotation: HostRotation, { paint }: Output): string {
     printable(name),
     url,
   ])
+  const facts = formatFacts(
+    [
+      ['Old key', rotation.keptKey && printable(rotation.keptKey.path)],
+      ['Canceled codes', rotation.areDataKeysNew ? String(rotation.canceledCodes) : null],
+    ],
+    paint,
+  )
   return [
     `${paint.green('✓')} ${title}`,
-    rotation.keptKey && formatFacts([['Old key', printable(rotation.keptKey.path)]], paint),
-    rotation.areDataKeysNew && formatFacts([['Canceled codes', String(rotation.canceledCodes)]], paint),
+    facts !== '' && facts,
     urls.length > 0 && `New receipt URLs:\n${formatFacts(urls, paint)}`,
   ]
     .filter((part) => typeof part === 'string')
@@ -100,8 +106,8 @@ function rotationNotes({ state, areDataKeysNew, keptKey }: HostRotation, comprom
   const notes = [
     'Keep a copy of the new key elsewhere.',
     keptKey
-      ? `Backups of before${needing} need the old key: otpd restore finds it there. otpd doctor says when no backup needs it.`
-      : 'Backups of before need the old key: keep it, and name it with otpd restore --master-key-file.',
+      ? `Earlier backups${needing} need the old key; otpd restore finds it in the data directory. otpd doctor says when no backup needs it.`
+      : 'Earlier backups need the old key: keep it, and name it with otpd restore --master-key-file.',
   ]
   if (areDataKeysNew) {
     notes.push(

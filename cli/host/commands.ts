@@ -138,6 +138,7 @@ function toServiceCliError(error: unknown) {
 }
 
 const exitCodeByCode: Record<string, ExitCode> = {
+  INVALID_PHONE_NUMBER: exitCodes.usage,
   NOT_FOUND: exitCodes.notFound,
   UNAVAILABLE: exitCodes.bug,
   INTERNAL: exitCodes.bug,

@@ -50,7 +50,8 @@ export function nameFlags(error: CliError, command: Command): CliError {
     // The API counts the items of a list from 0; people, and the settings, count from 1.
     const items = rest.map((name) => (/^\d+$/.test(name) ? String(Number(name) + 1) : name))
     const place = [flagForField(command, first) ?? first, ...items].filter(Boolean).join(' ')
-    return place === '' ? fault : `${place}: ${fault}`
+    const text = fault.replaceAll(/`(\w+)`/g, (quoted, name) => flagForField(command, name) ?? quoted)
+    return place === '' ? text : `${place}: ${text}`
   })
   const isUsage =
     error.code === 'INVALID_ARGUMENT' &&

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Command } from 'commander'
-import { createProgram } from '../../cli/program.ts'
+import { createProgram, runCommandLine } from '../../cli/program.ts'
 import { processIo } from '../../cli/terminal/terminal.ts'
 
 const treeFor = (firstWord?: string) => createProgram(processIo(), async () => {}, firstWord)
@@ -34,4 +34,41 @@ test('an unknown first word builds the whole tree, to suggest from, and so do co
 test('a command is registered without the others', () => {
   const many = commandNames.filter((commandName) => !['completion', 'man'].includes(commandName))
   for (const commandName of many) expect(treeFor(commandName).commands.length).toBeLessThan(6)
+})
+
+/** Runs a command line in this process. */
+async function run(...argv: string[]) {
+  let text = ''
+  const write = (part: string) => void (text += part)
+  const exitCode = await runCommandLine(argv, {
+    ...processIo(),
+    stdinIsTerminal: false,
+    stdoutIsTerminal: false,
+    env: {},
+    writeOut: write,
+    writeError: write,
+  })
+  return { text, exitCode }
+}
+
+const actingGroups = ['alerts', 'audit', 'backup', 'routes']
+
+test.each(actingGroups)('otpd %s, which acts itself, shows both usages and its own examples alone', async (name) => {
+  const { text } = await run(name, '--help')
+  expect(text).toMatch(new RegExp(`Usage: otpd ${name} \\[options\\].*\n       otpd ${name} <command>\n`))
+  expect(text.match(/^Examples:$/gm)).toHaveLength(1)
+})
+
+test('a group that only has commands shows one usage', async () => {
+  expect((await run('admin', '--help')).text).toContain('Usage: otpd admin <command>\n\n')
+})
+
+test.each([
+  ['otp send +14155550100 --channel fax', '--channel: Expected one of sms, whatsapp, telegram, voice, rcs.'],
+  ['app create web -p shop -e prod', '--env: Expected one of live, test.'],
+  ['analytics nope', '<view>: Expected one of summary, timeseries, costs.'],
+])('otpd %s names the flag or argument and its choices', async (line, message) => {
+  const { text, exitCode } = await run(...line.split(' '))
+  expect(text).toStartWith(`Error: ${message}\n  See: otpd `)
+  expect(exitCode).toBe(2)
 })

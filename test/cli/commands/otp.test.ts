@@ -26,6 +26,17 @@ describe('otp verify', () => {
 })
 
 const asApplication = { OTPD_CLIENT_ID: 'c', OTPD_CLIENT_SECRET: 's', OTPD_API_KEY: 'k' }
+
+test('a fault names the flags of the command instead of fields of the API', async () => {
+  const message = 'Expected a number with +, or its country: `country`, or `defaultCountry` of the application.'
+  const error = { code: 'INVALID_PHONE_NUMBER', message, traceId: 'r', details: [{ path: 'phone', message }] }
+  cli.respond = () => Response.json({ error }, { status: 400 })
+  const { stderr } = await cli.home.otpd(['otp', 'send', '0151'], { env: asApplication })
+  expect(stderr).toStartWith(
+    'Error: <phone>: Expected a number with +, or its country: --country, or `defaultCountry` of the application.\n',
+  )
+})
+
 const request = {
   id: 'otp_01arz3ndektsv4rrffq69g5fav',
   requestId: 'otp_01arz3ndektsv4rrffq69g5fav',
