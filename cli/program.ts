@@ -154,8 +154,9 @@ function toUsageError(error: CommanderError, program: Command, args: string[]) {
 /** Words commander's error about a value that is not one of the choices as the API's errors; null for any other error. */
 function invalidChoice(message: string) {
   const [, flag, name, choices] =
-    /^error: (?:option '(?:-\w, )?(--[\w-]+).*|.* invalid for argument '(.*)')\. Allowed choices are (.*)\.$/.exec(message) ??
-    []
+    /^error: (?:option '(?:-\w, )?(--[\w-]+).*|.* invalid for argument '(.*)')\. Allowed choices are (.*)\.$/.exec(
+      message,
+    ) ?? []
   return choices === undefined ? null : `${flag ?? `<${name}>`}: Expected one of ${choices}.`
 }
 

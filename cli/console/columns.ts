@@ -23,7 +23,8 @@ const gap = 2
 const measuredMax = 200
 
 /**
- * Returns the columns that fit into `width`, with their final widths, which are the same for every row.
+ * Returns the columns that fit into `width`, with their final widths, which are the same for every row. If those that may
+ * not be dropped are too wide, the widest that grows gets less than its minimum.
  *
  * @param rows what growing columns make room for, before they take the width that is left over
  */
@@ -48,6 +49,9 @@ export function fitColumns<Row>(
   }
   const fitted = visible.map((column) => ({ ...column, fittedWidth: column.width }))
   const leftover = Math.max(0, width - requiredWidth())
+  const widestGrowing = fitted.filter((column) => column.grow).toSorted((a, b) => b.width - a.width)[0]
+  if (widestGrowing !== undefined)
+    widestGrowing.fittedWidth = Math.max(1, widestGrowing.width - Math.max(0, requiredWidth() - width))
   // Twice: a column that needs little leaves its share to those before it, too.
   const rest = grow(fitted, grow(fitted, leftover, contentWidth), contentWidth)
   grow(fitted, rest, ({ maxWidth = Infinity }) => maxWidth)

@@ -178,8 +178,13 @@ export function useConsole(): Console {
   return console
 }
 
-/** Returns the lines of an error: its message, then its hints. */
-export const errorLines = ({ message, hints }: CliError): string[] => [message, ...hints]
+/** Returns the lines of an error: its invalid fields, or else its message, then its hints. */
+export const errorLines = ({ message, fields, hints }: CliError): string[] => [
+  ...(fields.length === 0
+    ? [message]
+    : fields.map(({ field, fault }) => (field ? `${field}: ${fault}` : fault))),
+  ...hints,
+]
 
 /** Shows an error of a call as a toast; one that is no `CliError` is a bug and ends the console. */
 export function showError({ toast, crash }: Pick<Console, 'toast' | 'crash'>, error: unknown): void {

@@ -53,11 +53,14 @@ async function run(...argv: string[]) {
 
 const actingGroups = ['alerts', 'audit', 'backup', 'routes']
 
-test.each(actingGroups)('otpd %s, which acts itself, shows both usages and its own examples alone', async (name) => {
-  const { text } = await run(name, '--help')
-  expect(text).toMatch(new RegExp(`Usage: otpd ${name} \\[options\\].*\n       otpd ${name} <command>\n`))
-  expect(text.match(/^Examples:$/gm)).toHaveLength(1)
-})
+test.each(actingGroups)(
+  'otpd %s, which acts itself, shows both usages and its own examples alone',
+  async (name) => {
+    const { text } = await run(name, '--help')
+    expect(text).toMatch(new RegExp(`Usage: otpd ${name} \\[options\\].*\n       otpd ${name} <command>\n`))
+    expect(text.match(/^Examples:$/gm)).toHaveLength(1)
+  },
+)
 
 test('a group that only has commands shows one usage', async () => {
   expect((await run('admin', '--help')).text).toContain('Usage: otpd admin <command>\n\n')

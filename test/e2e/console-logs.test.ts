@@ -14,7 +14,7 @@ let host: ConsoleHost
 const send = (phone: string, app = 'live') => host.otpd(['otp', 'send', phone, '--env-file', `${app}.env`])
 
 beforeAll(async () => {
-  host = await startConsoleHost({ env: { OTPD_SEND_PER_MINUTE: '0' } })
+  host = await startConsoleHost({ env: { OTPD_SEND_PER_MINUTE: '0', OTPD_PHONE_SEND_BUDGET: 'enforce' } })
 })
 afterAll(() => host.stop())
 
@@ -120,6 +120,16 @@ describe('the list', () => {
     await screen.waitForText(/▸ .*0160/)
     screen.press('esc')
     await screen.waitForText('0012')
+    await screen.close()
+  })
+
+  test('says in words how often and until when sends are refused', async () => {
+    for (let sent = 0; sent < 5; sent++) await send('+14155550165')
+    expect(send('+14155550165')).rejects.toThrow('Too many codes were sent')
+    const screen = await openLogs({ columns: 160, rows: 24 })
+    await screen.waitForText(
+      /▸ .*otp\.refused .* 1 send refused, next at \d\d:\d\d:\d\d \(PHONE_SEND_BUDGET\)/,
+    )
     await screen.close()
   })
 

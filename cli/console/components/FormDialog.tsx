@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import type { CliError } from '../../terminal/errors.ts'
 import { useConsole, type Dialog, type Field } from '../console-context.ts'
 import { useAction } from '../hooks/use-action.ts'
 import { useKeys } from '../hooks/use-keys.ts'
@@ -20,7 +21,7 @@ export function FormDialog({ dialog, width, height }: Props) {
     createStore({ values: initialValues(fields), fieldIndex: 0, fieldErrors: noErrors }),
   )
   const { values, fieldIndex, fieldErrors } = useStore(form)
-  const { isBusy, problem, close, run } = useAction(dialog, dialog.submit)
+  const { isBusy, problem, close, run } = useAction(dialog, dialog.submit, focusFault)
   const field = fields[fieldIndex]
   const isLast = fieldIndex >= fields.length - 1
 
@@ -29,6 +30,13 @@ export function FormDialog({ dialog, width, height }: Props) {
       ...previous,
       fieldIndex: (previous.fieldIndex + fields.length + offset) % fields.length,
     }))
+  }
+
+  /** Focuses the first field that the server refused. */
+  function focusFault({ fields: faults }: CliError) {
+    const refused = new Set(faults.map(({ field: path }) => path.split('.')[0]))
+    const fieldIndex = fields.findIndex(({ name }) => refused.has(name))
+    if (fieldIndex !== -1) form.set((previous) => ({ ...previous, fieldIndex }))
   }
 
   function accept() {

@@ -1,5 +1,6 @@
 import { Box } from 'ink'
 import type { LogEntry } from '../../client/resources.ts'
+import { entryDetail } from '../../client/log-lines.ts'
 import { localTime } from '../../terminal/text.ts'
 import { useConsole } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
@@ -41,7 +42,7 @@ export function LogDetail({
           fact('request', entry.requestId),
           fact('phone', formatPhone(entry.phone)),
           fact('status', entry.status),
-          fact('detail', entry.detail),
+          fact('detail', entryDetail(entry) || null),
           fact('entry', entry.id),
         ]
   return (

@@ -73,7 +73,10 @@ function InboxView({ width, height, isCompact }: ScreenProps) {
     list.selected === null
       ? []
       : [{ text: ' The code is no longer valid, and its message is no longer kept.', paint: paint.dim }]
-  const messageLines = text === null ? expiredLines : wrap(text, width - 2).map((line) => ` ${line}`)
+  const [firstLine = '', ...moreLines] = text === null ? [] : wrap(text, width - 2)
+  // On a small screen one line has all of it, so that its end is cut with an ellipsis.
+  const textLines = isCompact ? [[firstLine, ...moreLines].join(' ')] : [firstLine, ...moreLines]
+  const messageLines = text === null ? expiredLines : textLines.map((line) => ` ${line}`)
   return (
     <Box flexDirection="column" width={width} height={height}>
       <ListTable list={list} columns={columns} width={width} empty={empty} />

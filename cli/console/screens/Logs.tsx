@@ -1,5 +1,6 @@
 import { Box } from 'ink'
 import { useState } from 'react'
+import { entryDetail } from '../../client/log-lines.ts'
 import { recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
@@ -114,7 +115,7 @@ function LogsView({ width, height, target }: ScreenProps) {
       grow: 2,
       maxWidth: 48,
       dropPriority: 2,
-      cell: (row) => (row.kind === 'gap' ? '' : (row.entry.detail ?? '')),
+      cell: (row) => (row.kind === 'gap' ? '' : entryDetail(row.entry)),
     },
     {
       title: 'REQUEST',
@@ -155,7 +156,7 @@ const rowText = (row: LogRow, applicationName: (id: string | null) => string) =>
         row.entry.type,
         row.entry.phone,
         applicationName(row.entry.appId),
-        row.entry.detail,
+        entryDetail(row.entry),
         row.entry.requestId,
       ].join(' ')
 

@@ -28,7 +28,8 @@ describe('otp verify', () => {
 const asApplication = { OTPD_CLIENT_ID: 'c', OTPD_CLIENT_SECRET: 's', OTPD_API_KEY: 'k' }
 
 test('a fault names the flags of the command instead of fields of the API', async () => {
-  const message = 'Expected a number with +, or its country: `country`, or `defaultCountry` of the application.'
+  const message =
+    'Expected a number with +, or its country: `country`, or `defaultCountry` of the application.'
   const error = { code: 'INVALID_PHONE_NUMBER', message, traceId: 'r', details: [{ path: 'phone', message }] }
   cli.respond = () => Response.json({ error }, { status: 400 })
   const { stderr } = await cli.home.otpd(['otp', 'send', '0151'], { env: asApplication })

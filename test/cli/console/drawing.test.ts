@@ -88,6 +88,14 @@ describe('columns', () => {
     },
   )
 
+  test('take from the widest growing column what is missing if no other column may be dropped', () => {
+    const audit: Column<string>[] = [
+      { title: 'ACTION', width: 24, cell: (text) => text },
+      { title: 'TARGET', width: 20, grow: 1, cell: (text) => text },
+    ]
+    expect(fitColumns(audit, 47).map(({ fittedWidth }) => fittedWidth)).toEqual([24, 19])
+  })
+
   test('make room for what is in the rows before they share the rest', () => {
     const two: Column<string>[] = [
       { title: 'URL', width: 4, grow: 3, cell: () => 'short' },

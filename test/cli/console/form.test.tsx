@@ -2,12 +2,13 @@ import { afterEach, expect, test } from 'bun:test'
 import { Box } from 'ink'
 import { FormDialog } from '../../../cli/console/components/FormDialog.tsx'
 import type { Dialog } from '../../../cli/console/console-context.ts'
+import { CliError } from '../../../cli/terminal/errors.ts'
 import { renderConsole } from '../../helpers/console-render.tsx'
 
 let close = () => {}
 afterEach(() => close())
 
-function renderForm() {
+function renderForm(refuse: () => void = () => {}) {
   const submitted = Promise.withResolvers<Readonly<Record<string, string>>>()
   const dialog: Extract<Dialog, { kind: 'form' }> = {
     kind: 'form',
@@ -18,7 +19,10 @@ function renderForm() {
       { name: 'note', label: 'note', initial: 'none' },
     ],
     verb: 'create',
-    submit: async (values) => submitted.resolve(values),
+    async submit(values) {
+      refuse()
+      submitted.resolve(values)
+    },
   }
   const form = renderConsole(
     <Box width={80} height={20}>
@@ -26,6 +30,7 @@ function renderForm() {
     </Box>,
   )
   close = form.close
+  form.console.shell.set((previous) => ({ ...previous, dialog }))
   return { ...form, submitted: submitted.promise }
 }
 
@@ -64,6 +69,21 @@ test('enter in the last field submits every value, once each is valid', async ()
   await form.waitForText('▸ name')
   form.press('w', 'e', 'b', 'enter', 'l', 'enter', 'ctrl-u', 'enter')
   expect(await form.submitted).toEqual({ name: 'web', environment: 'live', note: '' })
+})
+
+test('focuses the first field that the server refuses, and says why', async () => {
+  const fields = [
+    { field: 'environment', fault: 'Expected live or test.' },
+    { field: 'note', fault: 'Too long.' },
+  ]
+  const form = renderForm(() => {
+    throw new CliError(6, 'INVALID_ARGUMENT', 'Invalid request. environment: …', { fields })
+  })
+  form.press('w', 'enter', 'enter', 'enter')
+  await form.waitForText('▸ environment')
+  await form.waitForText(' environment: Expected live or test.')
+  await form.waitForText(' note: Too long.')
+  expect(form.frame()).not.toContain('Invalid request')
 })
 
 test('a paste that begins with the prefilled text takes its place', async () => {
