@@ -1,29 +1,11 @@
 import { and, count, eq, gte, sql } from 'drizzle-orm'
 import type { Environment } from '../domain/model/application.ts'
-import type { AnalyticsStore, CountChanges } from '../domain/store/analytics.ts'
+import type { AnalyticsStore } from '../domain/store/analytics.ts'
 import { mapProperties, pick } from '../shared/fields.ts'
 import { createBreakdownStore, sumOrZero } from './breakdown.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { type FilterPlaceholders, integerParam, prepareFiltered, textParam } from './engine/query-params.ts'
-import { addOnConflict, countColumns, insertInto } from './engine/row-writes.ts'
-
-// prettier-ignore
-const dayCounts = [
-  'requests', 'queued', 'verified', 'failed', 'active', 'testRequests', 'testQueued', 'testVerified', 'testFailed', 'testActive',
-] as const satisfies ReadonlyArray<keyof CountChanges>
-// prettier-ignore
-const dayColumns = [
-  'requests', 'sent', 'verified', 'failed', 'active', 'test_requests', 'test_sent', 'test_verified', 'test_failed', 'test_active',
-]
-const addDays = insertInto<{ developerId: string; day: number; counts: CountChanges }>(
-  'daily_counts',
-  {
-    developer_id: ({ developerId }) => developerId,
-    day: ({ day }) => day,
-    ...countColumns(dayCounts, dayColumns),
-  },
-  { onConflict: addOnConflict('daily_counts', ['day', 'developer_id'], dayColumns) },
-)
+import { columnsOf, countReaders, insertInto } from './engine/row-writes.ts'
 
 /** Stores daily counters. */
 export function createAnalyticsStore(database: Database, executor: QueryExecutor): AnalyticsStore {
@@ -36,7 +18,13 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
     failed: days.testFailed,
     active: days.testActive,
   }
-  const add = database.writeRows(executor, addDays)
+  const columns = columnsOf<typeof days, Parameters<AnalyticsStore['add']>[0][number]>(days, {
+    ...countReaders(days, ['developerId', 'day']),
+  })
+  const add = database.writeRows(
+    executor,
+    insertInto(columns, { onConflict: { key: ['day', 'developerId'], others: 'add' } }),
+  )
 
   const isOwn = eq(days.developerId, textParam('developerId'))
   const isActive = sql`${days.day} >= ${integerParam('activeSinceDay')}`

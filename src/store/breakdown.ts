@@ -10,34 +10,10 @@ import { keysOf } from '../shared/fields.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { onTable } from './engine/on-table.ts'
 import { type FilterPlaceholders, prepareFiltered, textParam } from './engine/query-params.ts'
-import { addOnConflict, countColumns, insertInto } from './engine/row-writes.ts'
+import { columnsOf, countReaders, insertInto } from './engine/row-writes.ts'
 
-/** Columns of the counts of the breakdown. */
-const breakdownColumns = {
-  requests: 'requests',
-  sent: 'sent',
-  delivered: 'delivered',
-  undelivered: 'undelivered',
-  verified: 'verified',
-  failed: 'failed',
-  cost: 'cost',
-  estimatedCost: 'estimated_cost',
-  unpriced: 'unpriced',
-  relayed: 'relayed',
-  relayedCost: 'relayed_cost',
-  blocked: 'blocked',
-  verified5s: 'verified_5s',
-  verified10s: 'verified_10s',
-  verified20s: 'verified_20s',
-  verified30s: 'verified_30s',
-  verified60s: 'verified_60s',
-  verified120s: 'verified_120s',
-  verifiedLater: 'verified_later',
-} as const satisfies Record<BreakdownCount, string>
-const breakdownNames = keysOf(breakdownColumns)
-const breakdownColumnNames = Object.values(breakdownColumns)
-const breakdownKeyNames = ['day', 'developer_id', 'app_id', 'country', 'channel', 'provider']
-const onConflict = addOnConflict('breakdown_counts', breakdownKeyNames, breakdownColumnNames)
+/** Fields of the primary key; all others are counts. */
+const keyFields = ['day', 'developerId', 'appId', 'country', 'channel', 'provider'] as const
 
 /** Costs of days before `costsFrom` are in another currency. */
 const costNames: ReadonlySet<BreakdownCount> = new Set<BreakdownCount>([
@@ -66,29 +42,17 @@ export const sumOrZero = (value: SQL) => sql<number>`coalesce(sum(${value}), 0)`
 /** Stores daily counters by application, country, channel and provider. */
 export function createBreakdownStore(database: Database, executor: QueryExecutor): BreakdownStore {
   const { breakdownCounts: breakdown, meta } = database.tables
-  const breakdownKey = [
-    breakdown.day,
-    breakdown.developerId,
-    breakdown.appId,
-    breakdown.country,
-    breakdown.channel,
-    breakdown.provider,
-  ]
-  const addBreakdown = database.writeRows(
+  const breakdownKey = keyFields.map((name) => breakdown[name])
+  const counts = countReaders(breakdown, keyFields)
+  const columns = columnsOf<typeof breakdown, BreakdownKey & { counts: BreakdownChanges }>(breakdown, {
+    country: ({ country }) => country ?? '',
+    channel: ({ channel }) => channel ?? '',
+    provider: ({ provider }) => provider ?? '',
+    ...counts,
+  })
+  const addRows = database.writeRows(
     executor,
-    insertInto<{ key: BreakdownKey; counts: BreakdownChanges }>(
-      'breakdown_counts',
-      {
-        day: ({ key }) => key.day,
-        developer_id: ({ key }) => database.shortId(key.developerId),
-        app_id: ({ key }) => database.shortId(key.appId),
-        country: ({ key }) => key.country ?? '',
-        channel: ({ key }) => key.channel ?? '',
-        provider: ({ key }) => key.provider ?? '',
-        ...countColumns(breakdownNames, breakdownColumnNames),
-      },
-      { onConflict },
-    ),
+    insertInto(columns, { onConflict: { key: keyFields, others: 'add' } }),
   )
   const findCurrency = database.prepare(() =>
     executor
@@ -109,7 +73,7 @@ export function createBreakdownStore(database: Database, executor: QueryExecutor
     )
   const sumsFrom = (costsFrom: SQL) =>
     Object.fromEntries(
-      breakdownNames.map((name) => [
+      keysOf(counts).map((name) => [
         name,
         sumOrZero(
           costNames.has(name)
@@ -166,7 +130,7 @@ export function createBreakdownStore(database: Database, executor: QueryExecutor
   }
 
   return {
-    addBreakdown,
+    addBreakdown: (rows) => addRows(rows.map(({ key, counts }) => ({ ...key, counts }))),
 
     async deleteBreakdown(beforeDay, batchSize) {
       const names = sql.join(

@@ -1,14 +1,7 @@
 import type { NewLogEntry } from '../domain/model/log-entry.ts'
-import type { Database } from './engine/database.ts'
-import { addOnConflict, insertInto } from './engine/row-writes.ts'
+import { columnsOf, insertInto } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
-
-/** Adds to counters, also to those that do not exist yet. */
-export const addToCounters = insertInto<{ name: string; value: number }>(
-  'counters',
-  { name: ({ name }) => name, value: ({ value }) => value },
-  { onConflict: addOnConflict('counters', ['name'], ['value']) },
-)
+import type { Tables } from './engine/tables.ts'
 
 /**
  * The number of an entry that is appended by the open transaction on PostgreSQL.
@@ -18,26 +11,16 @@ export const addToCounters = insertInto<{ name: string; value: number }>(
 export const afterLastSeq = (offset: string) =>
   `(select value from counters where name = 'event_seq') + ${offset}`
 
-/** An entry to insert. */
-export type NewEventRow = { seq: number; id: string | null; entry: NewLogEntry; payload: string | null }
+/** An entry to insert, with the number and id that it gets. */
+export type NewEventRow = NewLogEntry & { seq: number; id: string | null; payload: string | null }
 
 /** Writes an insert of entries; phone and payload are encrypted. */
-export const insertEvents = ({ shortId }: Pick<Database, 'shortId'>, sealing: Sealing) =>
-  insertInto<NewEventRow>(
-    'events',
-    {
-      seq: ({ seq }) => seq,
-      id: ({ id }) => id,
-      type: ({ entry }) => entry.type,
-      developer_id: ({ entry }) => shortId(entry.developerId),
-      app_id: ({ entry }) => entry.appId && shortId(entry.appId),
-      request_id: ({ entry }) => entry.requestId,
-      phone: ({ entry }) => sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
-      status: ({ entry }) => entry.status,
-      detail: ({ entry }) => entry.detail,
-      payload: ({ entry, payload }) => sealing.sealText('events.payload', payloadRow(entry), payload),
-      at: ({ entry }) => entry.at,
-    },
+export const insertEvents = ({ events }: Pick<Tables, 'events'>, sealing: Sealing) =>
+  insertInto(
+    columnsOf<typeof events, NewEventRow>(events, {
+      phone: (entry) => sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
+      payload: (entry) => sealing.sealText('events.payload', payloadRow(entry), entry.payload),
+    }),
     { computed: { seq: afterLastSeq('given.seq') } },
   )
 

@@ -5,7 +5,8 @@ import type { LogType } from '../shared/event-kinds.ts'
 import { type FilterPlaceholders, inJson, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { addToCounters, insertEvents, phoneRow, type NewEventRow } from './event-rows.ts'
+import { columnsOf, insertInto } from './engine/row-writes.ts'
+import { insertEvents, phoneRow, type NewEventRow } from './event-rows.ts'
 import type { EventIds } from '../domain/model/event-ids.ts'
 import { createIds } from '../domain/model/ids.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
@@ -52,9 +53,13 @@ export function createEventStore(
     if (!counter) throw new Error('the counter of log entries is missing')
     return counter.value
   }
-  const insert = database.writeRows(executor, insertEvents(database, sealing))
+  const insert = database.writeRows(executor, insertEvents(database.tables, sealing))
   // PostgreSQL
-  const addToCounter = database.writeRows(executor, addToCounters)
+  const counterColumns = columnsOf<typeof counters, { name: string; value: number }>(counters, {})
+  const addToCounter = database.writeRows(
+    executor,
+    insertInto(counterColumns, { onConflict: { key: ['name'], others: 'add' } }),
+  )
 
   /**
    * Allocates the numbers of entries. On PostgreSQL, where the transaction must not wait for an answer while it holds the
@@ -165,7 +170,7 @@ export function createEventStore(
             ? createIds({ now: () => entry.at }, database.world.random)('evt')
             : null
         const payload = toPayload ? toPayload(id ?? ids.encode(entry.at, seq)) : null
-        rows.push({ seq, id, entry, payload })
+        rows.push({ ...entry, seq, id, payload })
         await changeEntryLists(entryAdded, entry, seq)
         onEvent(entry.developerId)
       }

@@ -13,8 +13,8 @@ import { dayMs, hourMs } from '../shared/durations.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { Database, QueryExecutor } from './engine/database.ts'
 import { toCallerError } from './engine/errors.ts'
-import { inKeyOrder } from './engine/key-order.ts'
-import { addOnConflict, insertInto, replaceOnConflict, type Columns } from './engine/row-writes.ts'
+import { inKeyOrder, valuesInKeyOrder } from './engine/key-order.ts'
+import { columnsOf, insertInto } from './engine/row-writes.ts'
 
 type StoredRow = Omit<GuardRow, 'windows'> & { subject: string; windows: string }
 
@@ -35,34 +35,26 @@ function toRows(rows: readonly StoredRow[]): Map<string, GuardRow> {
  */
 const toError = (error: unknown) =>
   toCallerError(error) instanceof ServiceError ? error : new GuardFault(error)
-const usageColumns: Columns<[subject: string, row: GuardRow]> = {
-  subject: ([subject]) => subject,
-  windows: ([, { windows }]) => JSON.stringify(windows),
-  alerted_at: ([, { alertedAt }]) => alertedAt,
-  until: ([, { until }]) => until,
-}
-const saveUsage = insertInto('guard_usage', usageColumns, {
-  onConflict: replaceOnConflict(['subject'], usageColumns),
-  toError,
-})
-const decisionColumns: Columns<[key: string, decision: GuardDecisions & { hour: number }]> = {
-  hour: ([, { hour }]) => hour,
-  rule: ([, { rule }]) => rule,
-  country: ([, { country }]) => country,
-  flagged: ([, { flagged }]) => flagged,
-  blocked: ([, { blocked }]) => blocked,
-}
-const countDecisions = insertInto('guard_decisions', decisionColumns, {
-  onConflict: addOnConflict('guard_decisions', ['hour', 'rule', 'country'], ['flagged', 'blocked']),
-  toError,
-})
 
 /** Stores the guard's counters and decisions. */
 export function createGuardStore(database: Database, executor: QueryExecutor): GuardStore {
   const { guardUsage: usage, guardDecisions: decisions } = database.tables
   const cache = executor === database.read ? undefined : database.sqlite?.guardRows
-  const putRows = database.writeRows(executor, saveUsage)
-  const addDecisions = database.writeRows(executor, countDecisions)
+  const usageColumns = columnsOf<typeof usage, GuardRow & { subject: string }>(usage, {
+    windows: ({ windows }) => JSON.stringify(windows),
+  })
+  const putRows = database.writeRows(
+    executor,
+    insertInto(usageColumns, { onConflict: { key: ['subject'], others: 'replace' }, toError }),
+  )
+  const decisionColumns = columnsOf<typeof decisions, GuardDecisions & { hour: number }>(decisions, {})
+  const addDecisions = database.writeRows(
+    executor,
+    insertInto(decisionColumns, {
+      onConflict: { key: ['hour', 'rule', 'country'], others: 'add' },
+      toError,
+    }),
+  )
   const lockRows = createLockQuery(database, executor)
 
   return {
@@ -77,8 +69,8 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
     async apply(changes) {
       try {
         if (cache) cache.change(changes.rows)
-        else putRows(inKeyOrder(changes.rows))
-        addDecisions(inKeyOrder(changes.decisions))
+        else putRows(inKeyOrder(changes.rows).map(([subject, row]) => ({ ...row, subject })))
+        addDecisions(valuesInKeyOrder(changes.decisions))
       } catch (error) {
         throw new GuardFault(error)
       }

@@ -4,7 +4,7 @@ import type { Sealing } from './engine/sealing.ts'
 import type { IdempotencyRecord, IdempotencyStore } from '../domain/store/idempotency.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
-import { insertInto, replaceOnConflict, type Columns } from './engine/row-writes.ts'
+import { columnsOf, insertInto } from './engine/row-writes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 /** Stores idempotency keys with the results of their requests. */
@@ -25,18 +25,11 @@ export function createIdempotencyStore(
       .from(keys)
       .where(and(eq(keys.caller, p('caller')), eq(keys.route, p('route')), eq(keys.key, p('key')))),
   )
-  const sealAnswer = (scope: IdempotencyScope, result: string) =>
-    sealing.sealText('idempotency_keys.answer', idempotencyRow(scope), result)
-  const columns: Columns<{ scope: IdempotencyScope; answer: string; at: number }> = {
-    caller: ({ scope }) => scope.caller,
-    route: ({ scope }) => scope.route,
-    key: ({ scope }) => scope.key,
-    body_hash: ({ scope }) => scope.bodyHash,
-    answer: ({ scope, answer }) => sealAnswer(scope, answer),
-    created_at: ({ at }) => at,
-  }
-  const onConflict = replaceOnConflict(['caller', 'route', 'key'], columns)
-  const save = database.writeRows(executor, insertInto('idempotency_keys', columns, { onConflict }))
+  const columns = columnsOf<typeof keys, IdempotencyScope & { answer: string; createdAt: number }>(keys, {
+    answer: (row) => sealing.sealText('idempotency_keys.answer', idempotencyRow(row), row.answer),
+  })
+  const onConflict = { key: ['caller', 'route', 'key'], others: 'replace' } as const
+  const save = database.writeRows(executor, insertInto(columns, { onConflict }))
 
   const find = (scope: IdempotencyScope): Awaitable<IdempotencyRecord | undefined> => {
     const { caller, route, key } = scope
@@ -66,12 +59,12 @@ export function createIdempotencyStore(
 
     find,
 
-    save,
+    save: (answers) => save(answers.map(({ scope, answer, at }) => ({ ...scope, answer, createdAt: at }))),
 
     async finish(scope, result) {
       await executor
         .update(keys)
-        .set({ answer: sealAnswer(scope, result) })
+        .set({ answer: sealing.sealText('idempotency_keys.answer', idempotencyRow(scope), result) })
         .where(matchesScope(scope))
     },
 

@@ -6,7 +6,7 @@ import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from '
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
-import { insertInto } from './engine/row-writes.ts'
+import { columnsOf, insertInto } from './engine/row-writes.ts'
 import { loadEventIds } from './event-ids.ts'
 import { afterLastSeq } from './event-rows.ts'
 import { inboxList } from './sqlite/list-numbers.ts'
@@ -18,17 +18,9 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
   const { inboxMessages: inbox, otpRequests, applications } = database.tables
   const insert = database.writeRows(
     executor,
-    insertInto<InboxMessage>(
-      'inbox_messages',
-      {
-        seq: ({ seq }) => seq,
-        developer_id: ({ developerId }) => database.shortId(developerId),
-        request_id: ({ requestId }) => requestId,
-        request_visible: ({ requestVisible }) => requestVisible,
-        sent_at: ({ sentAt }) => sentAt,
-      },
-      { computed: { seq: afterLastSeq('given.seq') } },
-    ),
+    insertInto(columnsOf<typeof inbox, InboxMessage>(inbox, {}), {
+      computed: { seq: afterLastSeq('given.seq') },
+    }),
   )
   type PageFilter = {
     developerId: string | number

@@ -20,7 +20,7 @@ import { messageSettings } from './applications.ts'
 import { prepareFind } from './engine/on-table.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { insertInto, updateTable, type Columns } from './engine/row-writes.ts'
+import { columnsOf, insertInto, updateTable } from './engine/row-writes.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
 import type { Tables } from './engine/tables.ts'
 import { createOutcomeReportQueue } from './outcome-report-queue.ts'
@@ -38,36 +38,24 @@ export const toMessage = (row: Row): Message => ({
   excluded: splitNames(row.excluded),
 })
 
-const columns = {
-  request_id: ({ requestId }) => requestId,
-  message: ({ messageNumber }) => messageNumber,
-  channels: ({ channels }) => channels.join(','),
-  status: ({ status }) => status,
-  provider: ({ provider }) => provider,
-  message_id: ({ messageId }) => messageId,
-  failure: ({ failure }) => failure,
-  excluded: ({ excluded }) => excluded.join(','),
-  attempts: ({ attempts }) => attempts,
-  next_attempt_at: ({ nextAttemptAt }) => nextAttemptAt,
-  lease_owner: ({ leaseOwner }) => leaseOwner,
-  lease_until: ({ leaseUntil }) => leaseUntil,
-  created_at: ({ createdAt }) => createdAt,
-  updated_at: ({ updatedAt }) => updatedAt,
-  report_due_at: ({ reportDueAt }) => reportDueAt,
-  estimated_price: ({ estimatedPrice }) => estimatedPrice,
-  charged_price: ({ chargedPrice }) => chargedPrice,
-} satisfies Columns<Message>
-
-const insertMessages = insertInto('otp_deliveries', columns)
-
-// prettier-ignore
-const updateMessages = updateTable('otp_deliveries', columns, {
-  set: [
-    'status', 'provider', 'message_id', 'failure', 'excluded', 'attempts', 'next_attempt_at', 'lease_owner', 'lease_until',
-    'report_due_at', 'estimated_price', 'charged_price', 'updated_at',
-  ],
-  key: ['request_id', 'message'],
-})
+/** Creates the statements that write messages. */
+function createMessageWrites({ otpDeliveries }: Pick<Tables, 'otpDeliveries'>) {
+  const columns = columnsOf<typeof otpDeliveries, Message>(otpDeliveries, {
+    channels: ({ channels }) => channels.join(','),
+    excluded: ({ excluded }) => excluded.join(','),
+  })
+  return {
+    insert: insertInto(columns),
+    // prettier-ignore
+    update: updateTable(columns, {
+      set: [
+        'status', 'provider', 'messageId', 'failure', 'excluded', 'attempts', 'nextAttemptAt', 'leaseOwner', 'leaseUntil',
+        'reportDueAt', 'estimatedPrice', 'chargedPrice', 'updatedAt',
+      ],
+      key: ['requestId', 'messageNumber'],
+    }),
+  }
+}
 
 /** Due messages that a claim gives an order. An outage leaves many more, which must not all be read for each claim. */
 const rankedMax = 2_000
@@ -83,8 +71,9 @@ export function createOtpDeliveryStore(
   const matchesKey = (key: MessageKey) =>
     and(eq(messages.requestId, key.requestId), eq(messages.messageNumber, key.messageNumber))
 
-  const insert = database.writeRows(executor, insertMessages)
-  const update = database.writeRows(executor, updateMessages)
+  const writes = createMessageWrites(database.tables)
+  const insert = database.writeRows(executor, writes.insert)
+  const update = database.writeRows(executor, writes.update)
   const list = database.prepare(() =>
     executor
       .select()

@@ -3,8 +3,7 @@ import type { Channel, OtpRequest } from '../domain/model/request.ts'
 import type { SentTemplate } from '../domain/model/sent-template.ts'
 import { unknownSeq } from '../domain/model/request-history.ts'
 import { formatCompat, parseCompat } from './compat-columns.ts'
-import type { Database } from './engine/database.ts'
-import { insertInto, updateTable, type Columns } from './engine/row-writes.ts'
+import { columnsOf, insertInto, updateTable } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -38,50 +37,25 @@ const computed = {
 }
 
 /** Creates the statements that write requests; values are encrypted. */
-export function createRequestWrites({ shortId }: Pick<Database, 'shortId'>, sealing: Sealing) {
-  const columns = {
-    id: ({ id }) => id,
-    developer_id: ({ developerId }) => shortId(developerId),
-    project_id: ({ projectId }) => shortId(projectId),
-    app_id: ({ appId }) => shortId(appId),
-    environment: ({ environment }) => environment,
+export function createRequestWrites({ otpRequests }: Pick<Tables, 'otpRequests'>, sealing: Sealing) {
+  const toJson = (value: object | null) => value && JSON.stringify(value)
+  const columns = columnsOf<typeof otpRequests, OtpRequest>(otpRequests, {
     phone: ({ id, phone }) => sealing.sealPhone('otp_requests.phone', id, phone),
-    country: ({ country }) => country,
-    status: ({ status }) => status,
-    failure_reason: ({ failureReason }) => failureReason,
-    channel: ({ channel }) => channel,
-    provider: ({ provider }) => provider,
-    delivery_status: ({ deliveryStatus }) => deliveryStatus,
-    locale: ({ locale }) => locale,
-    client_ip: ({ id, clientIp }) => sealing.sealText('otp_requests.client_ip', id, clientIp),
-    metadata: ({ id, metadata }) =>
-      sealing.sealText('otp_requests.metadata', id, metadata && JSON.stringify(metadata)),
-    own_text: ({ id, ownText }) => sealing.sealText('otp_requests.own_text', id, ownText),
-    template: ({ id, template }) =>
-      sealing.sealText('otp_requests.template', id, template && JSON.stringify(template)),
-    code_salt: ({ codeSalt }) => codeSalt,
-    code_hash: ({ codeHash }) => codeHash,
-    attempts: ({ attempts }) => attempts,
-    resends: ({ resends }) => resends,
-    created_at: ({ createdAt }) => createdAt,
-    sent_at: ({ sentAt }) => sentAt,
-    expires_at: ({ expiresAt }) => expiresAt,
-    verified_at: ({ verifiedAt }) => verifiedAt,
-    previous_request: ({ previousRequest }) => previousRequest,
-    lane: ({ startedBy }) => startedBy,
+    clientIp: ({ id, clientIp }) => sealing.sealText('otp_requests.client_ip', id, clientIp),
+    metadata: ({ id, metadata }) => sealing.sealText('otp_requests.metadata', id, toJson(metadata)),
+    ownText: ({ id, ownText }) => sealing.sealText('otp_requests.own_text', id, ownText),
+    template: ({ id, template }) => sealing.sealText('otp_requests.template', id, toJson(template)),
     contexts: ({ contexts }) => (contexts.length === 0 ? null : contexts.join(' ')),
-    history: ({ history }) => history,
     compat: ({ compat }) => formatCompat(compat),
-    updated_at: ({ updatedAt }) => updatedAt,
-  } satisfies Columns<OtpRequest>
+  })
   return {
-    insert: insertInto('otp_requests', columns, { computed }),
+    insert: insertInto(columns, { computed }),
     /** Writes the fields that change after the insertion. */
     // prettier-ignore
-    update: updateTable('otp_requests', columns, {
+    update: updateTable(columns, {
       set: [
-        'status', 'failure_reason', 'channel', 'provider', 'delivery_status', 'attempts', 'resends', 'sent_at', 'verified_at',
-        'history', 'compat', 'updated_at',
+        'status', 'failureReason', 'channel', 'provider', 'deliveryStatus', 'attempts', 'resends', 'sentAt', 'verifiedAt',
+        'history', 'compat', 'updatedAt',
       ],
       key: ['id'],
       computed,

@@ -53,7 +53,7 @@ export function createOtpRequestStore(
       .from(otp)
       .where(eq(otp.id, p('id'))),
   )
-  const writes = createRequestWrites(database, sealing)
+  const writes = createRequestWrites(database.tables, sealing)
   const writeNew = database.writeRows(executor, writes.insert)
   const writeChanged = database.writeRows(executor, writes.update)
   const listBack = prepareFiltered(

@@ -6,9 +6,8 @@ import {
   type PhoneUsage,
   type PhoneRecord,
 } from '../domain/model/phone-record.ts'
-import type { Database } from './engine/database.ts'
 import { isDuplicate, RaceLostError } from './engine/errors.ts'
-import { insertInto, updateTable, type Columns } from './engine/row-writes.ts'
+import { columnsOf, fieldsOf, insertInto, updateTable } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -29,92 +28,83 @@ export const openRecord = (sealing: Sealing, row: PhoneRow): PhoneRecord => ({
   phone: sealing.openPhone('phones.phone', row.phoneHash, row.phone),
   country: row.country,
   usages: {
-    device: toUsage(row.deviceSends, row.deviceRefilledAt, row.deviceFailures, row.deviceLockedUntil),
-    network: toUsage(row.knownSends, row.knownRefilledAt, row.knownFailures, row.knownLockedUntil),
-    stranger: toUsage(
-      row.strangerSends,
-      row.strangerRefilledAt,
-      row.strangerFailures,
-      row.strangerLockedUntil,
-    ),
+    device: toUsage(row, 'device'),
+    network: toUsage(row, 'known'),
+    stranger: toUsage(row, 'stranger'),
   },
   contexts: parseContexts(row.contexts),
-  identity:
-    row.identityId === null
-      ? null
-      : {
-          id: row.identityId,
-          verificationCount: row.verificationCount ?? 0,
-          firstVerifiedAt: row.firstVerifiedAt ?? 0,
-          lastVerifiedAt: row.lastVerifiedAt ?? 0,
-          applications: row.applications ?? [],
-        },
+  identity: toIdentity(row),
   newestRequest: row.newestRequest,
   lastSentAt: row.lastSentAt,
 })
 
-const toUsage = (
-  sends: string | null,
-  refilledAt: number | null,
-  consecutiveFailures: number | null,
-  lockedUntil: number | null,
-): PhoneUsage =>
-  sends === null && refilledAt === null
-    ? noUsage
+/** Beginnings of the names of a usage's fields. `known` is the network. */
+type UsagePrefix = 'device' | 'known' | 'stranger'
+
+function toUsage(row: PhoneRow, prefix: UsagePrefix): PhoneUsage {
+  const sends = row[`${prefix}Sends`]
+  const refilledAt = row[`${prefix}RefilledAt`]
+  if (sends === null && refilledAt === null) return noUsage
+  const consecutiveFailures = row[`${prefix}Failures`] ?? 0
+  const lockedUntil = row[`${prefix}LockedUntil`]
+  const checks = refilledAt === null ? null : { refilledAt, consecutiveFailures, lockedUntil }
+  return { sends: parseTimes(sends), checks }
+}
+
+const toIdentity = ({ identityId, ...row }: PhoneRow): PhoneRecord['identity'] =>
+  identityId === null
+    ? null
     : {
-        sends: parseTimes(sends),
-        checks:
-          refilledAt === null
-            ? null
-            : { refilledAt, consecutiveFailures: consecutiveFailures ?? 0, lockedUntil },
+        id: identityId,
+        verificationCount: row.verificationCount ?? 0,
+        firstVerifiedAt: row.firstVerifiedAt ?? 0,
+        lastVerifiedAt: row.lastVerifiedAt ?? 0,
+        applications: row.applications ?? [],
       }
 
 /** A record to write, with its key. */
-type NewRow = { hash: string; record: PhoneRecord; key: number }
+type NewRow = PhoneRecord & { hash: string; key: number }
 
-/** Columns of a usage. @param prefix `device`, `known` (the network) or `stranger` */
-const usageColumns = (prefix: string, trust: TrustLevel): Columns<NewRow> => ({
-  [`${prefix}_sends`]: ({ record }) => formatTimes(record.usages[trust].sends),
-  [`${prefix}_refilled_at`]: ({ record }) => record.usages[trust].checks?.refilledAt ?? null,
-  [`${prefix}_failures`]: ({ record }) => record.usages[trust].checks?.consecutiveFailures ?? null,
-  [`${prefix}_locked_until`]: ({ record }) => record.usages[trust].checks?.lockedUntil ?? null,
-})
+/** Reads the fields of a usage. */
+const usageReaders = <Prefix extends UsagePrefix>(prefix: Prefix, trust: TrustLevel) =>
+  // TypeScript does not compute the names.
+  ({
+    [`${prefix}Sends`]: ({ usages }: NewRow) => formatTimes(usages[trust].sends),
+    [`${prefix}RefilledAt`]: ({ usages }: NewRow) => usages[trust].checks?.refilledAt ?? null,
+    [`${prefix}Failures`]: ({ usages }: NewRow) => usages[trust].checks?.consecutiveFailures ?? null,
+    [`${prefix}LockedUntil`]: ({ usages }: NewRow) => usages[trust].checks?.lockedUntil ?? null,
+  }) as Record<`${Prefix}Sends`, (row: NewRow) => string | null> &
+    Record<`${Prefix}${'RefilledAt' | 'Failures' | 'LockedUntil'}`, (row: NewRow) => number | null>
 
 /** Creates the statements that write records; the phone is encrypted. On PostgreSQL a new record has the key 0. */
-export function createPhoneWrites({ shortId }: Pick<Database, 'shortId'>, sealing: Sealing) {
-  const columns: Columns<NewRow> = {
-    phone_hash: ({ hash }) => hash,
-    developer_id: ({ record }) => shortId(record.developerId),
-    environment: ({ record }) => record.environment,
-    phone: ({ hash, record }) => sealing.sealPhone('phones.phone', hash, record.phone),
-    country: ({ record }) => record.country,
-    ...usageColumns('device', 'device'),
-    ...usageColumns('known', 'network'),
-    ...usageColumns('stranger', 'stranger'),
-    contexts: ({ record }) => formatContexts(record.contexts),
-    newest_request: ({ record }) => record.newestRequest,
-    last_sent_at: ({ record }) => record.lastSentAt,
-    identity_id: ({ record }) => record.identity?.id ?? null,
-    verification_count: ({ record }) => record.identity?.verificationCount ?? null,
-    first_verified_at: ({ record }) => record.identity?.firstVerifiedAt ?? null,
-    last_verified_at: ({ record }) => record.identity?.lastVerifiedAt ?? null,
-    applications: ({ record }) => record.identity?.applications.map(shortId).join(' ') ?? null,
-  }
-  const all: Columns<NewRow> = { ...columns, key: ({ key }) => key }
+export function createPhoneWrites({ phones }: Pick<Tables, 'phones'>, sealing: Sealing) {
+  const columns = columnsOf<typeof phones, NewRow>(phones, {
+    phoneHash: ({ hash }) => hash,
+    phone: ({ hash, phone }) => sealing.sealPhone('phones.phone', hash, phone),
+    ...usageReaders('device', 'device'),
+    ...usageReaders('known', 'network'),
+    ...usageReaders('stranger', 'stranger'),
+    contexts: ({ contexts }) => formatContexts(contexts),
+    identityId: ({ identity }) => identity?.id ?? null,
+    verificationCount: ({ identity }) => identity?.verificationCount ?? null,
+    firstVerifiedAt: ({ identity }) => identity?.firstVerifiedAt ?? null,
+    lastVerifiedAt: ({ identity }) => identity?.lastVerifiedAt ?? null,
+    applications: ({ identity }) => identity?.applications ?? null,
+  })
   /** On PostgreSQL a sequence makes the keys. */
   const computed = { key: `nextval('phones_keys')` }
   return {
     /** @throws RaceLostError on PostgreSQL: another transaction has added one of the same hash */
-    insert: insertInto('phones', all, {
+    insert: insertInto(columns, {
       computed,
       toError: (error) => (isDuplicate(error) ? new RaceLostError(error) : error),
     }),
     /** Inserts records whose hash has none yet. On PostgreSQL only. */
     insertMissing: {
-      ...insertInto('phones', all, { computed, onConflict: 'on conflict (phone_hash) do nothing' }),
+      ...insertInto(columns, { computed, onConflict: { key: ['phoneHash'], others: 'keep' } }),
       sqlite: undefined,
     },
-    update: updateTable('phones', all, { set: Object.keys(columns), key: ['key'] }),
+    update: updateTable(columns, { set: fieldsOf(columns).filter((field) => field !== 'key'), key: ['key'] }),
   }
 }
 

@@ -23,7 +23,7 @@ const pseudonymRecords = 'phones_by_pseudonym'
 /** Stores the records of phones. */
 export function createPhoneStore(database: Database, executor: QueryExecutor, sealing: Sealing): PhoneStore {
   const toRecord = (row: PhoneRow) => openRecord(sealing, row)
-  const writes = createPhoneWrites(database, sealing)
+  const writes = createPhoneWrites(database.tables, sealing)
   const { phones, meta } = database.tables
   const isReader = executor === database.read
   const p = sql.placeholder
@@ -131,7 +131,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
   function lock(hash: string, ifMissing: PhoneRecord): Awaitable<unknown> {
     return andThen(lockRow(hash), (state) =>
       // A concurrent caller waits here until the first one has committed.
-      state === 'missing' ? (insertMissing([{ hash, record: ifMissing, key: 0 }]), lockRow(hash)) : state,
+      state === 'missing' ? (insertMissing([{ ...ifMissing, hash, key: 0 }]), lockRow(hash)) : state,
     )
   }
 
@@ -139,7 +139,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     row && { hash, row, record: toRecord(row), isNew: isUnused(row) }
 
   function saveAll(list: ReadonlyArray<{ handle: PhoneHandle; record: PhoneRecord }>): void {
-    const added: Array<{ hash: string; record: PhoneRecord; key: number }> = []
+    const added: Array<PhoneRecord & { hash: string; key: number }> = []
     const changed: typeof added = []
     for (const { handle, record } of list) {
       const { hash } = handle
@@ -149,7 +149,7 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       if (identity !== null && identity.id !== row?.identityId)
         changeOwnedLists(database, userAdded[environment], developerId, userKey(identity.id, key))
       const target = row ? changed : added
-      target.push({ hash, record, key })
+      target.push({ ...record, hash, key })
     }
     update(changed)
     insert(added)

@@ -5,31 +5,10 @@ import type { RateLimitStore } from '../domain/store/rate-limits.ts'
 import { loadedAt } from './transaction-time.ts'
 import type { AdmissionTable, QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
-import { insertInto, readColumns, rowsOf, type Columns, type RowWrite } from './engine/row-writes.ts'
+import { columnsOf, insertInto, readFields, rowsOf } from './engine/row-writes.ts'
 
 /** Number of admissions between two deletions of expired ones. */
 const pruneEvery = 32
-
-const limiter: Columns<Pick<NewAdmission, 'subject' | 'policy'>> = {
-  subject: ({ subject }) => subject,
-  policy: ({ policy }) => policy,
-}
-const insertAdmissions = insertInto<NewAdmission>('rate_admissions', {
-  ...limiter,
-  at: ({ at }) => at,
-  seq: ({ seq }) => seq,
-})
-
-/** Deletes the admissions of limiters after a time, or up to it. On PostgreSQL only. */
-const deleteAdmissions = (
-  operator: '>' | '<=',
-  time: (admission: NewAdmission) => number,
-): RowWrite<NewAdmission> => ({
-  ...readColumns({ ...limiter, at: time }),
-  sqlite: undefined,
-  postgres: `delete from rate_admissions as old using ${rowsOf('rate_admissions')}
-    where old.subject = given.subject and old.policy = given.policy and old.at ${operator} given.at`,
-})
 
 /** Stores the admissions of the sliding-window log in rows, for databases that several nodes write. */
 export function createRateLimitRows(
@@ -47,15 +26,18 @@ export function createRateLimitRows(
       sql`${admissions.policy} in ('otp-send', 'otp-verify')`,
     )
   const readUsages = createUsageQuery(database, executor, admissions)
-  const insert = database.writeRows(executor, insertAdmissions)
-  const deleteAfter = database.writeRows(
-    executor,
-    deleteAdmissions('>', ({ at }) => at),
-  )
-  const deleteUntil = database.writeRows(
-    executor,
-    deleteAdmissions('<=', ({ expiredUntil }) => expiredUntil),
-  )
+  const columns = columnsOf<typeof admissions, NewAdmission>(admissions, {})
+  const insert = database.writeRows(executor, insertInto(columns))
+  /** Deletes the admissions of limiters after the time of another one, or up to it. */
+  const prepareDelete = (operator: '>' | '<=') =>
+    database.writeRows(executor, {
+      ...readFields(columns, ['subject', 'policy', 'at']),
+      sqlite: undefined,
+      postgres: `delete from rate_admissions as old using ${rowsOf('rate_admissions')}
+        where old.subject = given.subject and old.policy = given.policy and old.at ${operator} given.at`,
+    })
+  const deleteAfter = prepareDelete('>')
+  const deleteUntil = prepareDelete('<=')
 
   /** The latest admission of an application, found by primary key. */
   const latestAdmission = (policy: string) => sql<number | null>`max((
@@ -77,7 +59,7 @@ export function createRateLimitRows(
       const limiters = new Map(
         due.map((admission) => [`${admission.policy} ${admission.subject}`, admission]),
       )
-      deleteUntil([...limiters.values()])
+      deleteUntil([...limiters.values()].map((admission) => ({ ...admission, at: admission.expiredUntil })))
     },
 
     async forget(subject) {

@@ -2,21 +2,10 @@ import { gte, inArray, lt } from 'drizzle-orm'
 import type { RouteStatisticsRow, RouteStatisticsStore } from '../domain/store/route-statistics.ts'
 import type { Database, QueryExecutor } from './engine/database.ts'
 import { onTable } from './engine/on-table.ts'
-import { insertInto, replaceOnConflict, type Columns } from './engine/row-writes.ts'
+import { columnsOf, insertInto } from './engine/row-writes.ts'
 
 /** Both databases store counts as integers: in thousandths of an outcome. */
 const thousandths = 1_000
-
-const columns: Columns<RouteStatisticsRow> = {
-  cell: ({ cell }) => cell,
-  outcomes: ({ outcomes }) => Math.round(outcomes * thousandths),
-  verified: ({ verified }) => Math.round(verified * thousandths),
-  counted_at: ({ at }) => at,
-  verified_sent_at: ({ verifiedSentAt }) => verifiedSentAt,
-  silent_since: ({ silentSince }) => silentSince,
-  updated_at: ({ updatedAt }) => updatedAt,
-}
-const saveRows = insertInto('route_statistics', columns, { onConflict: replaceOnConflict(['cell'], columns) })
 
 const emptyRow = { outcomes: 0, verified: 0, at: 0, verifiedSentAt: 0, silentSince: 0, updatedAt: 0 }
 
@@ -27,7 +16,14 @@ export function createRouteStatisticsStore(
 ): RouteStatisticsStore {
   const { routeStatistics: table } = database.tables
   const rows = onTable(executor, table)
-  const writeRows = database.writeRows(executor, saveRows)
+  const columns = columnsOf<typeof table, RouteStatisticsRow>(table, {
+    outcomes: ({ outcomes }) => Math.round(outcomes * thousandths),
+    verified: ({ verified }) => Math.round(verified * thousandths),
+  })
+  const writeRows = database.writeRows(
+    executor,
+    insertInto(columns, { onConflict: { key: ['cell'], others: 'replace' } }),
+  )
   const list = async (...condition: Parameters<typeof rows.list>): Promise<RouteStatisticsRow[]> =>
     (await rows.list(...condition)).map((row) => ({
       ...row,

@@ -9,7 +9,8 @@ import type {
 } from '../domain/store/webhook-outbox.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { insertInto, updateTable } from './engine/row-writes.ts'
+import { columnsOf, insertInto, type RowWrite, rowsOf } from './engine/row-writes.ts'
+import type { Tables } from './engine/tables.ts'
 import { afterLastSeq } from './event-rows.ts'
 import { changeDeliveryLists } from './list-changes.ts'
 
@@ -52,7 +53,7 @@ export function createDeliveryInsertion(
       .from(deliveries)
       .where(sql`endpoint_id = ${p('endpointId')} and lease_owner is not null and lease_until > 0`),
   )
-  const insert = database.writeRows(executor, insertDeliveries)
+  const insert = database.writeRows(executor, insertDeliveries(database.tables))
   // PostgreSQL
   const makeDue = database.writeRows(executor, makeEndpointsDue)
   const findEnvironment = createEnvironmentLookup(database, executor)
@@ -111,36 +112,39 @@ type DeliveryRow = Omit<NewDelivery, 'payload' | 'developerId' | 'appId'> & {
   lease?: DeliveryLease
 }
 
-const insertDeliveries = insertInto<DeliveryRow>(
-  'webhook_deliveries',
-  {
-    id: ({ id }) => id,
-    endpoint_id: ({ endpointId }) => endpointId,
-    event_seq: ({ eventSeq }) => eventSeq,
-    type: ({ type }) => type,
-    status: ({ status }) => status,
-    next_attempt_at: ({ nextAttemptAt }) => nextAttemptAt,
-    created_at: ({ now }) => now,
-    lease_owner: ({ lease }) => lease?.owner ?? null,
-    lease_until: ({ lease }) => lease?.leaseUntil ?? null,
-    claims: ({ lease }) => (lease ? 1 : 0),
-  },
-  {
-    computed: {
-      event_seq: afterLastSeq('given.event_seq'),
-      // `lockEndpoints` has locked the endpoint: it cannot be enabled or disabled meanwhile.
-      status: `case when ${isEnabled} then given.status else 'skipped' end`,
-      next_attempt_at: `case when ${isEnabled} then given.next_attempt_at end`,
+/** Writes an insert of deliveries. */
+const insertDeliveries = ({ webhookDeliveries }: Pick<Tables, 'webhookDeliveries'>) =>
+  insertInto(
+    columnsOf<typeof webhookDeliveries, DeliveryRow>(webhookDeliveries, {
+      attempts: () => 0,
+      claims: ({ lease }) => (lease ? 1 : 0),
+      failures: () => 0,
+      lastStatusCode: () => null,
+      lastError: () => null,
+      leaseOwner: ({ lease }) => lease?.owner ?? null,
+      leaseUntil: ({ lease }) => lease?.leaseUntil ?? null,
+      createdAt: ({ now }) => now,
+      deliveredAt: () => null,
+    }),
+    {
+      computed: {
+        eventSeq: afterLastSeq('given.event_seq'),
+        // `lockEndpoints` has locked the endpoint: it cannot be enabled or disabled meanwhile.
+        status: `case when ${isEnabled} then given.status else 'skipped' end`,
+        nextAttemptAt: `case when ${isEnabled} then given.next_attempt_at end`,
+      },
+      // The endpoint may have been deleted after its subscription was read. `lockEndpoints` has locked it.
+      onlyIf: 'exists (select from webhook_endpoints where id = given.endpoint_id)',
     },
-    // The endpoint may have been deleted after its subscription was read. `lockEndpoints` has locked it.
-    onlyIf: 'exists (select from webhook_endpoints where id = given.endpoint_id)',
-  },
-)
+  )
 
-const makeEndpointsDue = updateTable(
-  'webhook_endpoints',
-  { id: ({ id }: EndpointDue) => id, due_at: ({ dueAt }: EndpointDue) => dueAt },
-  { set: ['due_at'], key: ['id'], computed: { due_at: 'least(webhook_endpoints.due_at, given.due_at)' } },
-)
+/** Makes endpoints due, on PostgreSQL. */
+const makeEndpointsDue: RowWrite<EndpointDue> = {
+  columns: ['id', 'due_at'],
+  toValues: ({ id, dueAt }) => [id, dueAt],
+  sqlite: undefined,
+  postgres: `update webhook_endpoints set due_at = least(webhook_endpoints.due_at, given.due_at)
+    from ${rowsOf('webhook_endpoints')} where webhook_endpoints.id = given.id`,
+}
 
 type EndpointDue = { id: string; dueAt: number }

@@ -1,8 +1,42 @@
+import { Column, getTableColumns, getTableName, type InferSelectModel } from 'drizzle-orm'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+
 /** A value as a column stores it. */
 type Value = string | number | null
 
-/** Columns of a table by their names, and what each has for a `T`. */
-export type Columns<T, Name extends string = string> = Readonly<Record<Name, (row: T) => Value>>
+/** Fields of a table in memory. */
+type Stored<Table extends SQLiteTable> = InferSelectModel<Table>
+
+/** Reads fields of a table from a `T`. Those that `T` has itself, with the same type, need no reader. */
+type Readers<Table extends SQLiteTable, T> = {
+  [Field in keyof Stored<Table>]?: (row: T) => Stored<Table>[Field]
+} & {
+  [Field in keyof Stored<Table> as T extends Pick<Stored<Table>, Field> ? never : Field]: (
+    row: T,
+  ) => Stored<Table>[Field]
+}
+
+/** Columns of a table by their fields, and what each stores for a `T`. */
+type Columns<T, Field extends string> = {
+  table: string
+  byField: Readonly<Record<Field, { name: string; read: (row: T) => Value }>>
+}
+
+/** Lists all columns of a table. The values of `T` are encoded as the table defines it. */
+export function columnsOf<Table extends SQLiteTable, T>(
+  table: Table,
+  readers: Readers<Table, T>,
+): Columns<T, keyof Stored<Table> & string> {
+  // Readers of other names are excluded by their type.
+  const own = readers as Readonly<Record<string, ((row: T) => unknown) | undefined>>
+  const columns = Object.entries(getTableColumns(table)).map(([field, column]) => {
+    const readField = own[field] ?? ((row: T) => (row as Record<string, unknown>)[field])
+    const isPlain = column.mapToDriverValue === Column.prototype.mapToDriverValue
+    const encode = (value: unknown) => (value === null ? null : column.mapToDriverValue(value))
+    return [field, { name: column.name, read: isPlain ? readField : (row: T) => encode(readField(row)) }]
+  })
+  return { table: getTableName(table), byField: Object.fromEntries(columns) }
+}
 
 /** A write of rows of one table. */
 export type RowWrite<T> = {
@@ -18,75 +52,106 @@ export type RowWrite<T> = {
   toError?: ((error: unknown) => unknown) | undefined
 }
 
-/** Expressions of PostgreSQL for the values of columns; `given.NAME` is the value of a row. */
-type Computed = Readonly<Record<string, string>>
+/** Expressions of PostgreSQL for the values of fields; `given.NAME` is the value of a row. */
+type Computed<Field extends string> = Readonly<Partial<Record<Field, string>>>
 
 /** Writes an insert of rows. */
-export function insertInto<T>(
-  table: string,
-  columns: Columns<T>,
+export function insertInto<T, Field extends string>(
+  columns: Columns<T, Field>,
   options: {
-    /** Clause for a row whose key exists; without it, that is an error. */
-    onConflict?: string
-    computed?: Computed
+    /** Changes the other columns of a row whose key exists. Without it, that is an error. */
+    onConflict?: { key: ReadonlyArray<NoInfer<Field>>; others: 'add' | 'replace' | 'keep' }
+    computed?: Computed<NoInfer<Field>>
     /** Condition of PostgreSQL on each row. */
     onlyIf?: string
     toError?: RowWrite<T>['toError']
   } = {},
 ): RowWrite<T> {
-  const { onConflict = '', computed = {}, onlyIf = 'true', toError } = options
-  const names = Object.keys(columns)
-  const list = names.join(', ')
-  const values = names.map((name) => computed[name] ?? `given.${name}`).join(', ')
+  const { onConflict, computed, onlyIf = 'true', toError } = options
+  const { table } = columns
+  const fields = fieldsOf(columns)
+  const write = readFields(columns, fields)
+  const list = write.columns.join(', ')
+  const values = fields.map((field) => computeField(columns, field, computed)).join(', ')
+  const clause = onConflict ? conflictClause(columns, onConflict) : ''
   return {
-    ...readColumns(columns),
-    sqlite: `insert into ${table} (${list}) values (${names.map(() => '?').join(', ')}) ${onConflict}`,
-    postgres: `insert into ${table} (${list}) select ${values} from ${rowsOf(table)} where ${onlyIf} ${onConflict}`,
+    ...write,
+    sqlite: `insert into ${table} (${list}) values (${fields.map(() => '?').join(', ')}) ${clause}`,
+    postgres: `insert into ${table} (${list}) select ${values} from ${rowsOf(table)} where ${onlyIf} ${clause}`,
     toError,
   }
 }
 
-/** Writes an update of rows. @param set columns that change @param key columns that find the row */
-export function updateTable<T, Name extends string>(
-  table: string,
-  columns: Columns<T, Name>,
-  { set, key, computed = {} }: { set: readonly Name[]; key: readonly Name[]; computed?: Computed },
+function conflictClause<T, Field extends string>(
+  { table, byField }: Columns<T, Field>,
+  { key, others }: { key: readonly Field[]; others: 'add' | 'replace' | 'keep' },
+): string {
+  const keyNames = key.map((field) => byField[field].name)
+  const names = fieldsOf({ byField }).map((field) => byField[field].name)
+  const values = names
+    .filter((name) => !keyNames.includes(name))
+    .map((name) => `${name} = ${others === 'add' ? `${table}.${name} + ` : ''}excluded.${name}`)
+  const action = others === 'keep' ? 'nothing' : `update set ${values.join(', ')}`
+  return `on conflict (${keyNames.join(', ')}) do ${action}`
+}
+
+/** Writes an update of rows. @param set fields that change @param key fields that find the row */
+export function updateTable<T, Field extends string>(
+  columns: Columns<T, Field>,
+  { set, key, computed }: { set: readonly Field[]; key: readonly Field[]; computed?: Computed<Field> },
 ): RowWrite<T> {
-  const values = set.map((name) => `${name} = ${computed[name] ?? `given.${name}`}`).join(', ')
-  const isSame = key.map((name) => `${table}.${name} = given.${name}`).join(' and ')
+  const { table, byField } = columns
+  const setNames = set.map((field) => byField[field].name)
+  const keyNames = key.map((field) => byField[field].name)
+  const values = set.map((field) => `${byField[field].name} = ${computeField(columns, field, computed)}`)
+  const isSame = keyNames.map((name) => `${table}.${name} = given.${name}`)
+  const toPlaceholder = (name: string) => `${name} = ?`
   return {
-    ...readColumns(Object.fromEntries([...set, ...key].map((name) => [name, columns[name]]))),
-    sqlite: `update ${table} set ${set.map((name) => `${name} = ?`).join(', ')} where ${key.map((name) => `${name} = ?`).join(' and ')}`,
-    postgres: `update ${table} set ${values} from ${rowsOf(table)} where ${isSame}`,
+    ...readFields(columns, [...set, ...key]),
+    sqlite: `update ${table} set ${setNames.map(toPlaceholder).join(', ')} where ${keyNames.map(toPlaceholder).join(' and ')}`,
+    postgres: `update ${table} set ${values.join(', ')} from ${rowsOf(table)} where ${isSame.join(' and ')}`,
   }
 }
 
+/** Lists the fields of columns, in the order of the table. */
+export const fieldsOf = <Field extends string>({ byField }: Pick<Columns<never, Field>, 'byField'>) =>
+  // The record has no others.
+  Object.keys(byField) as Field[]
+
+const computeField = <T, Field extends string>(
+  { byField }: Columns<T, Field>,
+  field: Field,
+  computed: Computed<Field> | undefined,
+) => computed?.[field] ?? `given.${byField[field].name}`
+
 /** Returns the first two fields of a write of columns. */
-export function readColumns<T>(columns: Columns<T>): Pick<RowWrite<T>, 'columns' | 'toValues'> {
-  const readers = Object.values(columns)
-  return { columns: Object.keys(columns), toValues: (row: T) => readers.map((read) => read(row)) }
+export function readFields<T, Field extends string>(
+  { byField }: Columns<T, Field>,
+  fields: readonly Field[],
+): Pick<RowWrite<T>, 'columns' | 'toValues'> {
+  const columns = fields.map((field) => byField[field])
+  return {
+    columns: columns.map(({ name }) => name),
+    toValues: (row) => columns.map(({ read }) => read(row)),
+  }
 }
 
 /** The rows of a statement on PostgreSQL. JSON costs half of what an array for each column does. */
 export const rowsOf = (table: string) => `json_populate_recordset(null::${table}, $1::json) as given`
 
-/** Tells an upsert to add the counts of a row to those that are there. */
-export const addOnConflict = (table: string, key: readonly string[], counts: readonly string[]) =>
-  `on conflict (${key.join(', ')}) do update set ${counts.map((name) => `${name} = ${table}.${name} + excluded.${name}`).join(', ')}`
+/** Reads the fields of a table that are counts: all but those of its key. A count that is missing adds nothing. */
+export const countReaders = <Table extends SQLiteTable, Key extends keyof Stored<Table>>(
+  table: Table,
+  key: readonly Key[],
+) =>
+  // The table has these fields, and those of the key.
+  Object.fromEntries(
+    Object.keys(getTableColumns(table))
+      .filter((name) => !key.includes(name as Key))
+      .map((name) => [name, ({ counts }: CountsOf<string>) => counts[name] ?? 0]),
+  ) as Record<Exclude<keyof Stored<Table>, Key>, (row: CountsOf<Exclude<keyof Stored<Table>, Key>>) => number>
 
-/** Lists columns of counts, where a count that is missing adds nothing. @param columns in the order of `names` */
-export const countColumns = <Name extends string>(
-  names: readonly Name[],
-  columns: readonly string[],
-): Columns<{ counts: Readonly<Partial<Record<Name, number>>> }> =>
-  Object.fromEntries(names.map((name, index) => [columns[index] ?? name, ({ counts }) => counts[name] ?? 0]))
-
-/** Tells an upsert to replace the other columns of the row that is there. */
-export const replaceOnConflict = (key: readonly string[], columns: Columns<never>) =>
-  `on conflict (${key.join(', ')}) do update set ${Object.keys(columns)
-    .filter((name) => !key.includes(name))
-    .map((name) => `${name} = excluded.${name}`)
-    .join(', ')}`
+type CountsOf<Name extends PropertyKey> = { counts: Readonly<Partial<Record<Name, number>>> }
 
 /** Writes the rows of a statement on PostgreSQL. Its JSON takes no half of a surrogate pair, which UTF-8 has none of. */
 export const toJsonRows = <T>({ columns, toValues }: RowWrite<T>, rows: readonly T[]): string =>
