@@ -1,12 +1,11 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { GuardCounts, GuardRow } from '../../domain/model/guard.ts'
 import { systemWorld, type World } from '../../world/system.ts'
-import { compareKeys, inKeyOrder } from '../engine/key-order.ts'
 import type { GuardRowCache } from '../engine/sqlite-state.ts'
 import { lazy } from './lazy.ts'
 import type { TransactionHooks } from './transaction-hooks.ts'
 
-/** Rows are held back for this time, and so many of them. */
+/** Rows that are held back are written after this time, or when there are so many. */
 const [heldBackMs, heldBackMax] = [10_000, 10_000]
 /** Rows that one batch writes of them: 2 ms of work. */
 const sliceRows = 500
@@ -17,9 +16,10 @@ const isNamed = (key: string) => key.includes(' ')
 
 /**
  * Creates the cache, and the hooks by which the write queue tells it about transactions. Rows of prefixes, networks and
- * devices have random keys, so each send would read a row and write a page for each of them. They are written ten seconds
- * later instead, often together with what the verification of the code changed, or when the database is closed: a crash
- * loses their newest counts. Rows with names (countries, the pool) are written at once.
+ * devices have random keys, so each send would read a row and write a page for each of them. They are written in rounds
+ * instead, every ten seconds and in the order of their keys, so that rows of one page are written together, and often with
+ * what the verification of the code changed. Also when the database is closed: a crash loses their newest counts. Rows with
+ * names (countries, the pool) are written at once.
  *
  * @param runWrite runs a body in a write transaction
  */
@@ -38,11 +38,14 @@ export function createGuardRows(
       on conflict (subject) do update
         set windows = excluded.windows, alerted_at = excluded.alerted_at, until = excluded.until`),
   }))
-  /** Rows as of the last commit; undefined: there is none. */
-  const committed = new Map<string, GuardRow | undefined>()
-  /** Keys of those that are newer than in the table, oldest first, and since when. */
-  const heldBack = new Map<string, number>()
-  /** Rows that the running transaction changed. */
+  /** Rows as of the last commit: those that are newer than in the table, and some others. */
+  const committed = new Map<string, GuardRow>()
+  /** Keys of the newer ones. */
+  const heldBack = new Set<string>()
+  /** Keys that the current round has yet to write, and when it began. */
+  let round: string[] = []
+  let roundAt = world.monotonic()
+  /** Rows that the running transaction changed; undefined: deleted. */
   let changed = new Map<string, GuardRow | undefined>()
   /** Counts its changes. */
   let changes = 0
@@ -58,33 +61,28 @@ export function createGuardRows(
     row && statements().put.run(key, JSON.stringify(row.windows), row.alertedAt, row.until)
 
   const cache: GuardRowCache = {
-    get(key) {
-      if (changed.has(key)) return changed.get(key)
-      if (!committed.has(key)) committed.set(key, read(key))
-      return committed.get(key)
-    },
+    get: (key) => (changed.has(key) ? changed.get(key) : (committed.get(key) ?? read(key))),
 
     change(rows) {
       changes += rows.size
-      for (const [key, row] of inKeyOrder(rows)) {
+      for (const [key, row] of rows) {
         changed.set(key, row)
         if (isNamed(key)) put(key, row)
       }
-      const until = world.monotonic() - heldBackMs
-      const keys: string[] = []
-      for (const [key, since] of heldBack) {
-        const isDue = since <= until || heldBack.size - keys.length > heldBackMax
-        if (!isDue || keys.length === sliceRows) break
-        keys.push(key)
+      const now = world.monotonic()
+      if (round.length === 0 && (now - roundAt >= heldBackMs || heldBack.size > heldBackMax)) {
+        round = [...heldBack].sort()
+        roundAt = now
       }
-      writeRows(keys)
+      // As many as are added at least, so that a round ends.
+      writeRows(round.splice(0, Math.max(sliceRows, rows.size)))
     },
 
-    write: () => writeRows([...heldBack.keys(), ...[...changed.keys()].filter((key) => !isNamed(key))]),
+    write: () => writeRows([...heldBack, ...[...changed.keys()].filter((key) => !isNamed(key))]),
   }
 
   function writeRows(keys: readonly string[]): void {
-    for (const key of keys.toSorted(compareKeys)) put(key, cache.get(key))
+    for (const key of keys) put(key, cache.get(key))
     written.push(...keys)
   }
 
@@ -102,10 +100,11 @@ export function createGuardRows(
     countPending: () => changes,
     onCommit() {
       for (const key of written) heldBack.delete(key)
-      const now = world.monotonic()
       for (const [key, row] of changed) {
-        committed.set(key, row)
-        if (!isNamed(key) && !heldBack.has(key)) heldBack.set(key, now)
+        if (row) committed.set(key, row)
+        else committed.delete(key)
+        if (row && !isNamed(key)) heldBack.add(key)
+        else heldBack.delete(key)
       }
       if (committed.size > rowsMax) forgetRows()
       end()

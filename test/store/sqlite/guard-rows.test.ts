@@ -82,21 +82,37 @@ test('each change counts as pending until the transaction ends, also a second on
   expect(pending()).toBe(0)
 })
 
-test('a row is written ten seconds later, as it is then', async () => {
+test('rows are written every ten seconds, as they are then and in the order of their keys', async () => {
   let now = 0
   rows = createGuardRows(connection, (body) => transaction(body), { monotonic: () => now })
+  connection.run('create table inserted (subject text)')
+  connection.run(`create trigger note after insert on guard_usage
+    begin insert into inserted values (new.subject); end`)
   await change('prefix', 1)
-  now = 9_999
   await change('network', 1)
+  now = 9_999
+  await change('prefix', 2)
   expect(stored()).toEqual([])
   now = 10_000
-  await change('prefix', 2)
-  expect(stored()).toEqual(['prefix,{"unverified":[1,2]}'])
+  await change('device', 1)
+  const written = ['network,{"unverified":[1,1]}', 'prefix,{"unverified":[1,2]}']
+  expect(stored()).toEqual(written)
+  expect(connection.query('select subject from inserted').values().flat()).toEqual(['network', 'prefix'])
+  now = 19_999
+  await change('dev_1 NL', 1)
+  expect(stored()).toEqual(['dev_1 NL,{"unverified":[1,1]}', ...written])
   now = 20_000
   await change('dev_1 NL', 1)
-  expect(stored()).toEqual([
-    'dev_1 NL,{"unverified":[1,1]}',
-    'network,{"unverified":[1,1]}',
-    'prefix,{"unverified":[1,2]}',
-  ])
+  expect(stored()).toEqual(['dev_1 NL,{"unverified":[1,1]}', 'device,{"unverified":[1,1]}', ...written])
+})
+
+test('a round writes as many rows as are added meanwhile, so that it ends', async () => {
+  const changeMany = (first: number, count: number) =>
+    transaction(() => {
+      const keys = Array.from({ length: count }, (_, n) => `key${first + n}`)
+      rows.cache.change(new Map(keys.map((key) => [key, row(1)])))
+    })
+  await changeMany(0, 10_001)
+  for (let batch = 0; batch < 20; batch++) await changeMany(20_000 + batch * 768, 768)
+  expect(stored().length).toBeGreaterThan(10_000)
 })
