@@ -61,10 +61,20 @@ export const wideNetworkOf = (text: string): string | undefined => networkKey(te
 function networkKey(text: string, ipv4Prefix: number, ipv6Prefix: number): string | undefined {
   const number = ipv4Number(text)
   if (number !== undefined) return `4:${(number >>> (32 - ipv4Prefix)).toString(16)}`
-  const address = parseAddress(text)
-  if (!address) return undefined
-  const { bits, size } = address
+  const parsed = parseAddress(text)
+  if (!parsed) return undefined
+  const { bits, size } = embeddedIpv4(parsed) ?? parsed
   return `${size === 32 ? 4 : 6}:${(bits >> BigInt(size - (size === 32 ? ipv4Prefix : ipv6Prefix))).toString(16)}`
+}
+
+/**
+ * Finds the IPv4 client behind an IPv6 address: of 6to4 (RFC 3056), where one IPv4 address has 2^16 networks of its own, and of
+ * the well-known prefix of NAT64 (RFC 6052), where all IPv4 clients of the world share a network.
+ */
+function embeddedIpv4({ bits, size }: Address): Address | undefined {
+  if (size === 128 && bits >> 112n === 0x2002n) return { bits: BigInt.asUintN(32, bits >> 80n), size: 32 }
+  if (size === 128 && bits >> 32n === 0x64ff9bn << 64n) return { bits: BigInt.asUintN(32, bits), size: 32 }
+  return undefined
 }
 
 /** Parses an address. An IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) becomes the IPv4 address. */

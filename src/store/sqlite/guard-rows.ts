@@ -71,7 +71,7 @@ export function createGuardRows(
       }
       const now = world.monotonic()
       if (round.length === 0 && (now - roundAt >= heldBackMs || heldBack.size > heldBackMax)) {
-        round = [...heldBack].sort()
+        round = [...heldBack].toSorted()
         roundAt = now
       }
       // As many as are added at least, so that a round ends.

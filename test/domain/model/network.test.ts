@@ -18,6 +18,24 @@ test.each([
   expect(isInRange(text, [parseRange('0.0.0.0/0'), parseRange('::/0')])).toBe(false)
 })
 
+test.each([
+  ['mapped', '::ffff:192.0.2.7', '::ffff:192.0.3.7'],
+  ['6to4', '2002:c000:207:1234::1', '2002:c000:307:1234::1'],
+  ['6to4, another of its networks', '2002:c000:207:ff00::1', '2002:c000:307:ff00::1'],
+  ['NAT64', '64:ff9b::192.0.2.7', '64:ff9b::c000:307'],
+])('an IPv6 address with an IPv4 client in it has the network of that client: %s', (_, text, other) => {
+  expect(networkOf(text)).toBe(networkOf('192.0.2.7'))
+  expect(wideNetworkOf(text)).toBe(wideNetworkOf('192.0.2.1'))
+  expect(networkOf(other)).toBe(networkOf('192.0.3.7'))
+})
+
+test('a rule for addresses of 6to4 or NAT64 matches them as they are written', () => {
+  const matches = (range: string, text: string) => isInRange(text, [parseRange(range)])
+  expect(matches('2002::/16', '2002:c000:207::1')).toBe(true)
+  expect(matches('64:ff9b::/96', '64:ff9b::c000:207')).toBe(true)
+  expect(matches('192.0.2.0/24', '2002:c000:207::1')).toBe(false)
+})
+
 test('a wide network is an IPv4 /24 or an IPv6 /56', () => {
   expect(wideNetworkOf('192.0.2.1')).toBe(wideNetworkOf('192.0.2.254'))
   expect(wideNetworkOf('192.0.2.1')).not.toBe(wideNetworkOf('192.0.3.1'))
