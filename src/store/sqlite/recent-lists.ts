@@ -100,23 +100,22 @@ function locate(
 /** Returns the first keys above `after`, ascending. */
 function keysAfter(blocks: Blocks, after: ListKey, limit: number): ListKey[] {
   const { block, keys, index } = locate(blocks, after)
-  const page = keys?.slice(keys[index] === after ? index + 1 : index) ?? []
+  const first = keys?.[index] === after ? index + 1 : index
+  const page = keys?.slice(first, first + limit) ?? []
   for (let next = block + 1; next < blocks.length && page.length < limit; next++)
-    page.push(...(blocks[next] ?? []))
-  return page.slice(0, limit)
+    page.push(...(blocks[next]?.slice(0, limit - page.length) ?? []))
+  return page
 }
 
 /** Returns the last keys below `before`, ascending; without it the last of all. */
 function keysBefore(blocks: Blocks, before: ListKey | undefined, limit: number): ListKey[] {
   const end = before === undefined ? undefined : locate(blocks, before)
-  const parts = end?.keys ? [end.keys.slice(0, end.index)] : []
-  let count = parts[0]?.length ?? 0
-  for (let next = (end?.block ?? blocks.length) - 1; next >= 0 && count < limit; next--) {
+  const page = end?.keys?.slice(Math.max(0, end.index - limit), end.index) ?? []
+  for (let next = (end?.block ?? blocks.length) - 1; next >= 0 && page.length < limit; next--) {
     const keys = blocks[next] ?? []
-    parts.unshift(keys)
-    count += keys.length
+    page.unshift(...keys.slice(Math.max(0, keys.length - (limit - page.length))))
   }
-  return parts.flat().slice(Math.max(0, count - limit))
+  return page
 }
 
 /** Sorts lists as the primary key of the stored ones does. A list may be there twice. */
