@@ -36,13 +36,15 @@ function formatAddress({ bits, size }: Address): string {
   return size === 32 ? groups.join('.') : new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
 }
 
-/** Tells whether an address is in one of the ranges. False for text that is no address. */
+/** Tells whether an address, or the IPv4 address in it, is in one of the ranges. False for text that is no address. */
 export function isInRange(text: string, ranges: readonly AddressRange[]): boolean {
   const address = ranges.length > 0 ? parseAddress(text) : undefined
   if (!address) return false
+  const ipv4 = embeddedIpv4(address)
   return ranges.some(({ bits, size, prefixLength }) => {
     const hostBits = BigInt(size - prefixLength)
-    return address.size === size && address.bits >> hostBits === bits >> hostBits
+    const isWithin = (one: Address) => one.size === size && one.bits >> hostBits === bits >> hostBits
+    return isWithin(address) || (ipv4 !== undefined && isWithin(ipv4))
   })
 }
 

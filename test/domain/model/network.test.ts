@@ -29,11 +29,15 @@ test.each([
   expect(networkOf(other)).toBe(networkOf('192.0.3.7'))
 })
 
-test('a rule for addresses of 6to4 or NAT64 matches them as they are written', () => {
+test('addresses of 6to4 and NAT64 are in the ranges of the IPv4 address in them, and in those of IPv6', () => {
   const matches = (range: string, text: string) => isInRange(text, [parseRange(range)])
+  for (const text of ['2002:c000:207::1', '64:ff9b::c000:207']) {
+    expect(matches('192.0.2.0/24', text)).toBe(true)
+    expect(matches('192.0.3.0/24', text)).toBe(false)
+    expect(matches('2001:db8::/32', text)).toBe(false)
+  }
   expect(matches('2002::/16', '2002:c000:207::1')).toBe(true)
   expect(matches('64:ff9b::/96', '64:ff9b::c000:207')).toBe(true)
-  expect(matches('192.0.2.0/24', '2002:c000:207::1')).toBe(false)
 })
 
 test('a wide network is an IPv4 /24 or an IPv6 /56', () => {
