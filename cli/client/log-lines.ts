@@ -119,6 +119,12 @@ const outcomes = {
   uncertain: 'no clear response',
 } as const
 
+/** Says how a provider took a message, and whether it reported later that the message did not arrive. */
+export function outcomeText({ outcome = 'uncertain', error }: Pick<LogEntry, 'outcome' | 'error'>) {
+  const isLost = outcome !== 'refused' && error && error !== 'uncertain'
+  return `${outcomes[outcome]}${isLost ? ', then not delivered' : ''}`
+}
+
 /** Says of an attempt why the code may arrive twice. */
 export const interruptedText = 'again, as the server was killed during the attempt before'
 
@@ -128,14 +134,14 @@ export const costText = ({ cost, costEstimated }: Pick<LogEntry, 'cost' | 'costE
 
 /** Formats an attempt to deliver a message: `SMS via main: refused (recipient rejected) in 120 ms`. */
 function attemptText(entry: LogEntry) {
-  const { channel = 'sms', provider = '', outcome = 'uncertain', error, providerReply, latencyMs } = entry
+  const { channel = 'sms', provider = '', error, providerReply, latencyMs } = entry
   const said = providerReply ? `: ${providerReply}` : ''
   const reason = error ? ` (${error.replaceAll('_', ' ')}${said})` : ''
   const duration = latencyMs === undefined ? '' : ` in ${formatDuration(latencyMs)}`
   const cost = costText(entry)
   const again = entry.interrupted ? `, ${interruptedText}` : ''
   const chosen = entry.choice ? `, ${choiceText(entry.choice)}` : ''
-  return `${channelName(channel)} via ${provider}: ${outcomes[outcome]}${reason}${duration}${cost && `, ${cost}`}${again}${chosen}`
+  return `${channelName(channel)} via ${provider}: ${outcomeText(entry)}${reason}${duration}${cost && `, ${cost}`}${again}${chosen}`
 }
 
 const channelNames: Partial<Record<string, string>> = {

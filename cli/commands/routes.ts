@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { reasonText } from '../client/choice-text.ts'
 import { formatUnitCost, savedText } from '../client/costs.ts'
 import { findOtpRequest } from '../client/find.ts'
-import { channelName, costText } from '../client/log-lines.ts'
+import { channelName, costText, outcomeText } from '../client/log-lines.ts'
 import type { LogEntry, RouteState } from '../client/resources.ts'
 import type { RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
@@ -87,9 +87,10 @@ export function savedLines(rows: readonly RouteState[]): string[] {
 function explainText(attempts: LogEntry[], { formatTable, clockTime, clockHeading, paint }: Output): string {
   if (attempts.length === 0) return 'No provider was asked: the code is in the inbox, or was not sent.'
   const blocks = attempts.map((attempt) => {
-    const { at, channel = '', provider = '', outcome = '', choice } = attempt
+    const { at, channel = '', provider = '', error, choice } = attempt
     const cost = costText(attempt)
-    const title = `${clockTime(at)}  ${channelName(channel)} via ${printable(provider)}: ${outcome}${cost && `, ${cost}`}`
+    const reason = error ? ` (${error.replaceAll('_', ' ')})` : ''
+    const title = `${clockTime(at)}  ${channelName(channel)} via ${printable(provider)}: ${outcomeText(attempt)}${reason}${cost && `, ${cost}`}`
     if (!choice) return `${paint.bold(title)}\nNo strategy chose: it follows the order of the route.`
     const table = formatTable(
       [kept('PROVIDER'), kept('PRICE'), kept('CONVERSION'), kept('CODES'), 'PER VERIFIED'],
@@ -101,8 +102,8 @@ function explainText(attempts: LogEntry[], { formatTable, clockTime, clockHeadin
         price === null ? '-' : formatUnitCost((Number(price) / conversion) * 100),
       ]),
     )
-    const reason = `Strategy ${choice.strategy}: ${reasonText(choice.strategy, choice.reason)}.`
-    return `${paint.bold(title)}\n${reason}\n\n${table}`
+    const chosen = `Strategy ${choice.strategy}: ${reasonText(choice.strategy, choice.reason)}.`
+    return `${paint.bold(title)}\n${chosen}\n\n${table}`
   })
   return [paint.dim(clockHeading('TIME')), ...blocks].join('\n\n')
 }

@@ -67,6 +67,11 @@ const listEventTypes = async (requestId: string) => {
     .map(({ type }) => type)
 }
 
+const listAttempts = async (requestId: string) => {
+  const { data } = await service.request('GET', `/v1/otp/${requestId}/events`, { as: application })
+  return (data as unknown as Array<{ type: string }>).filter(({ type }) => type === 'delivery.attempted')
+}
+
 /** Posts a receipt as the provider does. @returns the status of the response */
 async function postReceipt(text: SmsMessage | undefined, status: string, errorCode?: number) {
   if (!text) throw new Error('there is no such message')
@@ -168,6 +173,10 @@ describe('a receipt', () => {
     await sendDueMessages()
     expect(spare.messages).toMatchObject([{ to: phone, code: main.messages[0]?.code }])
     expect(await getRequest(requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'spare' })
+    expect(await listAttempts(requestId)).toMatchObject([
+      { provider: 'main', outcome: 'accepted', error: 'unknown' },
+      { provider: 'spare', outcome: 'accepted', error: null },
+    ])
     await postReceipt(spare.messages[0], 'undelivered', 30008)
     await sendDueMessages()
     expect(await getRequest(requestId)).toMatchObject({ status: 'pending', deliveryStatus: 'undelivered' })

@@ -1,6 +1,6 @@
 import type { OtpRequest, RequestEvent } from '../../client/resources.ts'
 import { choiceText } from '../../client/choice-text.ts'
-import { costText, interruptedText, refusedText } from '../../client/log-lines.ts'
+import { costText, interruptedText, outcomeText, refusedText } from '../../client/log-lines.ts'
 import { formatDuration, formatTimeUntil, localTime } from '../../terminal/text.ts'
 import { eventTone } from './log.ts'
 import { wrap, type Line } from '../spans.ts'
@@ -32,7 +32,8 @@ const sinceText = (ms: number) => (ms === 0 ? '' : `+${formatDuration(Math.max(0
 
 const toneOf = (event: RequestEvent): Tone => {
   if (event.type !== 'delivery.attempted') return eventTone(event.type)
-  return event.outcome === 'accepted' ? 'good' : event.outcome === 'uncertain' ? 'warning' : 'bad'
+  if (event.outcome === 'accepted') return event.error ? 'bad' : 'good'
+  return event.outcome === 'uncertain' ? 'warning' : 'bad'
 }
 
 const eventTexts: Partial<Record<string, string>> = {
@@ -64,7 +65,7 @@ function eventWords(event: RequestEvent): [text: string, detail: string] {
       event.providerReply ?? '',
       event.choice ? choiceText(event.choice) : '',
     ]
-    return [`${event.channel}${by}: ${event.outcome}`, details.filter(Boolean).join('  ')]
+    return [`${event.channel}${by}: ${outcomeText(event)}`, details.filter(Boolean).join('  ')]
   }
   if (type === 'otp.attempt_failed') {
     const count = event.attempt === undefined ? '' : ` ${event.attempt}/${event.attemptsMax}`
@@ -106,7 +107,7 @@ function summarize(request: OtpRequest, events: readonly RequestEvent[], nowMs: 
       ? `The code did not reach the phone${because}`
       : lastAttempt === undefined
         ? 'The code is in the inbox, and was sent to no phone'
-        : lastAttempt.outcome === 'accepted'
+        : lastAttempt.outcome === 'accepted' && reason === null
           ? `${lastAttempt.provider ?? 'The provider'} accepted the message; no receipt says that it arrived`
           : `The message could not be sent${because}`
   switch (status) {

@@ -156,6 +156,7 @@ export type DeliveryTry = {
   messageId: string | null
   /** `uncertain`: the provider may have the message. */
   outcome: 'accepted' | 'refused' | 'uncertain'
+  /** Why it was not accepted; of a message that failed over, why it did not arrive. */
   error: FailureClass | null
   /** Text of the refusal, see `Failure`; null if there is none. */
   reply: string | null

@@ -12,7 +12,7 @@ import { withDelivery, type LoadedMessage, type Message } from '../model/message
 import { noCost } from '../model/price.ts'
 import { isVerifiable, type DeliveryStatus } from '../model/request.ts'
 import type { Change } from '../store/operation.ts'
-import { applyCharge, chargeEarlierTry, countedAs, withTryId } from './charges.ts'
+import { applyCharge, chargeEarlierTry, countedAs, withFailedOver } from './charges.ts'
 import type { ClosableRequest } from './lifecycle.ts'
 
 /** Decides what a receipt changes. @returns the message if it was reopened for another candidate */
@@ -63,8 +63,8 @@ export function applyReceipt(
       reportDueAt: delivery.takesReports(provider) ? request.expiresAt : null,
       ...noCost,
     }
-    // The row forgets the id; the timeline keeps it, for the price.
-    const named = withTryId(request, message, provider, messageId)
+    // The row forgets provider and id; the timeline keeps them, for the price.
+    const named = withFailedOver(request, message, provider, receipt)
     const queued = withDelivery(named, message, { deliveryStatus: 'queued' }, now) ?? named
     changes.push(
       { kind: 'message', message: reopened, isNew: false },

@@ -83,15 +83,20 @@ export function chargeEarlierTry(
   ]
 }
 
-/** Sets the id of a message that a receipt names, in the line of the attempt whose response did not tell it. */
-export function withTryId(
+/**
+ * Notes in the line of an attempt why its message did not arrive, and the id of the message if only the receipt names it. So the
+ * timeline says why another provider was asked.
+ */
+export function withFailedOver(
   request: OtpRequest,
   message: Message,
   provider: string,
-  messageId: string | null,
+  { messageId, failure }: Pick<Receipt, 'messageId' | 'failure'>,
 ): OtpRequest {
-  const found = message.messageId === null ? findTryOf(request, message, provider) : undefined
-  return found ? withLine(request, found, messageId, found.attempt.cost) : request
+  const found = findTryOf(request, message, provider)
+  if (!found) return request
+  const error = failure?.class ?? 'unknown'
+  return withLine(request, { ...found, attempt: { ...found.attempt, error } }, messageId, found.attempt.cost)
 }
 
 function withCharge(

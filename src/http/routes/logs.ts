@@ -90,7 +90,7 @@ export const logEntry = object(
       nullable(
         Type.String({
           description:
-            'Of `delivery.attempted`: why the provider did not accept the message, such as `unreachable`.',
+            'Of `delivery.attempted`: why the provider did not accept the message, such as `unreachable`. With the outcome `accepted`: why the message did not arrive, as a receipt said later; the next attempt followed.',
         }),
       ),
     ),

@@ -61,10 +61,11 @@ const accepted = attempt({
   costEstimated: true,
 })
 const refused = attempt({ outcome: 'refused', error: 'unreachable' })
+const lost = attempt({ outcome: 'accepted', error: 'unreachable' })
 
 test('a timeline says when each step was, how long after the first, and how it went', () => {
   const wrongCode = event('otp.attempt_failed', 9000, { attempt: 1, attemptsMax: 5, detail: '1/5' })
-  const lines = timelineLines([sent, refused, accepted, wrongCode], theme).map((line) =>
+  const lines = timelineLines([sent, refused, lost, accepted, wrongCode], theme).map((line) =>
     plainText(line)
       .replace(/^ \d\d:\d\d:\d\d +/, '')
       .replaceAll(/ {2,}/g, '  '),
@@ -72,6 +73,7 @@ test('a timeline says when each step was, how long after the first, and how it w
   expect(lines).toEqual([
     '→ code sent',
     '+40 ms  ✗ sms by main: refused  unreachable  240 ms',
+    '+40 ms  ✗ sms by main: accepted, then not delivered  unreachable  240 ms',
     '+40 ms  ● sms by main: accepted  240 ms  costs 0.0079 (estimated)  SM1',
     '+9 s  ▲ wrong code 1/5',
   ])

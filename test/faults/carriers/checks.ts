@@ -8,6 +8,7 @@ type Entry = {
   at: string
   provider?: string
   outcome?: string
+  error?: string | null
   providerMessageId?: string | null
   latencyMs?: number
   interrupted?: boolean
@@ -107,11 +108,14 @@ async function readStory(client: WebhookClient, id: string): Promise<Story> {
   return { id, status, resends: entries.filter(({ type }) => type === 'otp.sent').length - 1, entries }
 }
 
-/** A code may be sent again for a resend, after a receipt that it did not arrive, and after an attempt that was interrupted. */
+/**
+ * Finds codes that were sent again without a reason in the timeline: a resend, a receipt that it did not arrive, an attempt that
+ * was interrupted.
+ */
 function findUnexplained({ id, status, resends, entries }: Story, items: readonly BillItem[]): string[] {
   const attempts = entries.filter(({ type }) => type === 'delivery.attempted')
   const handed = attempts.filter(({ outcome }) => outcome !== 'refused')
-  const lost = items.filter(({ isReportedLost }) => isReportedLost).length
+  const lost = handed.filter(({ error }) => error && error !== 'uncertain').length
   const interrupted = new Set(attempts.filter((entry) => entry.interrupted).map(({ at }) => at)).size
   const found: string[] = []
   // The attempt that followed a resend or such a receipt may have been killed, and the code may have ended before another one.
