@@ -29,18 +29,18 @@ export function createRecentLists() {
     /** @returns false if the entry was there */
     add(owner: ListOwner, list: number, key: ListKey): boolean {
       const blocks = findOrCreate(owner, list)
-      const { block, keys, index } = locate(blocks, key)
-      if (keys?.[index] === key) return false
-      size++
-      if (keys) {
-        keys.splice(index, 0, key)
-        if (keys.length >= 2 * blockKeys) blocks.splice(block + 1, 0, keys.splice(blockKeys))
-        return true
-      }
-      // Almost every key is the greatest.
       const last = blocks.at(-1)
-      if (last && last.length < blockKeys) last.push(key)
-      else blocks.push([key])
+      // Almost every key is the greatest.
+      if (!last || lastOf(last) < key) {
+        if (last && last.length < blockKeys) last.push(key)
+        else blocks.push([key])
+      } else {
+        const { block, keys, index } = locate(blocks, key)
+        if (keys?.[index] === key) return false
+        keys?.splice(index, 0, key)
+        if (keys && keys.length >= 2 * blockKeys) blocks.splice(block + 1, 0, keys.splice(blockKeys))
+      }
+      size++
       return true
     },
 
@@ -91,11 +91,13 @@ function locate(
   blocks: Blocks,
   bound: ListKey,
 ): { block: number; keys: ListKey[] | undefined; index: number } {
-  const block = lowerBound(blocks.length, (middle) => (blocks[middle]?.at(-1) ?? bound) < bound)
+  const block = lowerBound(blocks, bound, lastOf)
   const keys = blocks[block]
-  const index = keys ? lowerBound(keys.length, (middle) => (keys[middle] ?? bound) < bound) : 0
-  return { block, keys, index }
+  return { block, keys, index: keys ? lowerBound(keys, bound, itself) : 0 }
 }
+
+const lastOf = (keys: ListKey[]): ListKey => keys[keys.length - 1] ?? ''
+const itself = (key: ListKey): ListKey => key
 
 /** Returns the first keys above `after`, ascending. */
 function keysAfter(blocks: Blocks, after: ListKey, limit: number): ListKey[] {
@@ -129,13 +131,18 @@ export function inStoredOrder(
   )
 }
 
-/** Returns the first of `count` indexes that is not below a bound. */
-function lowerBound(count: number, isBelow: (index: number) => boolean): number {
+/** Returns the index of the first item whose key is not below `bound`. */
+function lowerBound<T extends ListKey | ListKey[]>(
+  items: readonly T[],
+  bound: ListKey,
+  keyOf: (item: T) => ListKey,
+): number {
   let low = 0
-  let high = count
+  let high = items.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (isBelow(middle)) low = middle + 1
+    const item = items[middle]
+    if (item !== undefined && keyOf(item) < bound) low = middle + 1
     else high = middle
   }
   return low
