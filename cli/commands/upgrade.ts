@@ -8,7 +8,9 @@ import { addHostFlags, type HostFlags } from '../host/commands.ts'
 import { loadServerConfig } from '../host/config.ts'
 import { findRunning, type RunningServer } from '../host/running.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
+import { withProgress } from '../terminal/progress.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { rewriteExtras } from '../upgrade/extras.ts'
 import { findInstallation } from '../upgrade/installation.ts'
 import { downloadProgram, readLatest, type SignaturePolicy } from '../upgrade/release.ts'
 import { replaceProgram, writeNewProgram } from '../upgrade/replace.ts'
@@ -90,7 +92,10 @@ async function upgrade(
     )
     return exitCodes.done
   }
-  const program = await downloadProgram(source, { version: latest, target: build.target, policy })
+  const { target } = build
+  const program = await withProgress(context, (onStep) =>
+    downloadProgram(source, { version: latest, target, policy, onStep }),
+  )
   const { place, running, migratesAtStart } = await findServer(flags, output)
   const newPath = writeNewProgram(installation, program)
   try {
@@ -104,8 +109,15 @@ async function upgrade(
         },
       )
     const pending = place === null ? [] : checkData(newPath, place)
-    const backup = place?.dataDir && flags.backup ? backUp(installation.path, place) : null
+    const backup =
+      place?.dataDir && flags.backup
+        ? await withProgress(context, async (onStep) => {
+            onStep({ step: 'backing up the data' })
+            return backUp(installation.path, place)
+          })
+        : null
     const kept = replaceProgram(installation, newPath, version)
+    rewriteExtras(installation)
     const { path } = installation
     const isServing = restart(context, {
       path,

@@ -1,3 +1,4 @@
+import type { OnStep } from '../../src/shared/progress.ts'
 import { signatureNamespaces } from '../release/signature.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { ReleaseSource } from './source.ts'
@@ -28,13 +29,20 @@ export async function readLatest(source: ReleaseSource, policy: SignaturePolicy)
  */
 export async function downloadProgram(
   source: ReleaseSource,
-  { version, target, policy }: { version: string; target: string; policy: SignaturePolicy },
+  {
+    version,
+    target,
+    policy,
+    onStep,
+  }: { version: string; target: string; policy: SignaturePolicy; onStep: OnStep },
 ): Promise<Uint8Array> {
   const sums = new TextDecoder().decode(await readSigned(source, `${version}/`, 'SHA256SUMS', policy))
   const name = `otpd-${version}-${target}.tar.gz`
   const expected = listedDigest(sums, name)
   if (expected === undefined) throw notFound(`Release ${version} has no file for ${target}.`)
-  const archive = await source.read(`${version}/${name}`)
+  const archive = await source.read(`${version}/${name}`, (done, total) =>
+    onStep({ step: `downloading ${name}`, done, ...(total !== undefined && { total }), unit: 'bytes' }),
+  )
   if (archive === null) throw notFound(`${source.place}/${version}/${name} is not there.`)
   const actual = new Bun.CryptoHasher('sha256').update(archive).digest('hex')
   if (actual !== expected)

@@ -7,33 +7,48 @@ import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 export type ReleaseSource = {
   /** Address or path, for messages. */
   place: string
-  /** Reads a file. @returns null if there is none @throws CliError it cannot be read */
-  read(name: string): Promise<Uint8Array | null>
+  /**
+   * Reads a file.
+   *
+   * @param onBytes called as a download goes on, with the bytes that are there and, if it is known, their total
+   * @returns null if there is none @throws CliError it cannot be read
+   */
+  read(name: string, onBytes?: OnBytes): Promise<Uint8Array | null>
 }
 
-const timeoutMs = 10 * 60_000
+export type OnBytes = (done: number, total: number | undefined) => void
+
 const redirectsMax = 5
 
 /**
  * Opens a folder of releases.
  *
  * @param place URL, or path of a folder
+ * @param stalledMs a download may take as long as it needs, but not stand still for this long
  * @throws usage error for an http URL: a program is not downloaded over plain http, but from this machine
  */
-export function openReleaseSource(place: string, cwd: string): ReleaseSource {
+export function openReleaseSource(place: string, cwd: string, stalledMs = 60_000): ReleaseSource {
   if (!/^https?:/i.test(place)) return openFolder(resolve(cwd, place))
   const base = place.replace(/\/+$/, '')
   requireSafe(base)
   return {
     place: base,
-    async read(name) {
-      const response = await download(`${base}/${name}`)
-      if (response.status === 404) return null
-      if (!response.ok) throw unavailable(`${base}/${name}`, `it answered ${response.status}`)
+    async read(name, onBytes) {
+      const url = `${base}/${name}`
+      const stall = watchForStall(stalledMs)
       try {
-        return new Uint8Array(await response.arrayBuffer())
+        const response = await download(url, stall.signal)
+        if (response.status === 404) return null
+        if (!response.ok) throw unavailable(url, `it answered ${response.status}`)
+        const total = Number(response.headers.get('content-length')) || undefined
+        return await readBody(response, (done) => {
+          stall.restart()
+          onBytes?.(done, total)
+        })
       } catch (error) {
-        throw unavailable(`${base}/${name}`, error)
+        throw error instanceof CliError ? error : unavailable(url, error)
+      } finally {
+        stall.end()
       }
     },
   }
@@ -52,13 +67,38 @@ const openFolder = (folder: string): ReleaseSource => ({
   },
 })
 
+/** Aborts its signal once it has not been restarted for that long. */
+function watchForStall(stalledMs: number) {
+  const controller = new AbortController()
+  const start = () =>
+    setTimeout(() => controller.abort(new Error(`nothing came for ${stalledMs / 1000} seconds`)), stalledMs)
+  let timer = start()
+  return {
+    signal: controller.signal,
+    restart() {
+      clearTimeout(timer)
+      timer = start()
+    },
+    end: () => clearTimeout(timer),
+  }
+}
+
+async function readBody(response: Response, onBytes: (done: number) => void): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let done = 0
+  for await (const chunk of response.body ?? []) {
+    chunks.push(chunk)
+    onBytes((done += chunk.byteLength))
+  }
+  return Buffer.concat(chunks)
+}
+
 /** Downloads a file; follows redirects, but none to plain http. */
-async function download(url: string): Promise<Response> {
+async function download(url: string, signal: AbortSignal): Promise<Response> {
   let location = url
   for (let redirects = 0; redirects <= redirectsMax; redirects++) {
     requireSafe(location)
-    const init = { redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) } as const
-    const response = await fetch(location, init).catch((error: unknown) => {
+    const response = await fetch(location, { redirect: 'manual', signal }).catch((error: unknown) => {
       throw unavailable(location, error)
     })
     const next = response.headers.get('location')

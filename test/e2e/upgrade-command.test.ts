@@ -73,6 +73,15 @@ test('replaces the program, keeps the old one, and install.sh goes back to it', 
   expect(await installedVersion()).toBe(version)
 })
 
+test('writes the completions and the manual page again that install.sh has written, and no others', async () => {
+  const page = bed.put('prefix/share/man/man1/otpd.1', 'that of the old program\n')
+  const completion = bed.put('prefix/share/fish/vendor_completions.d/otpd.fish', '')
+  expect((await upgrade(['--allow-unsigned'])).exitCode).toBe(0)
+  expect(readFileSync(page, 'utf8')).toContain('.TH OTPD 1')
+  expect(readFileSync(completion, 'utf8')).toContain('complete -c otpd')
+  expect(readdirSync(join(bed.prefix, 'share')).toSorted()).toEqual(['fish', 'man'])
+})
+
 test('removes what an upgrade left that was killed, but not what another one is at', async () => {
   const { pid, exited } = Bun.spawn(['true'])
   await exited

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { packArchive } from '../../../cli/release/archive.ts'
 import { updateReleaseFolder } from '../../../cli/release/folder.ts'
 import { sign } from '../../../cli/release/signature.ts'
+import type { ProgressStep } from '../../../src/shared/progress.ts'
 import { CliError } from '../../../cli/terminal/errors.ts'
 import { downloadProgram, readLatest } from '../../../cli/upgrade/release.ts'
 import { isSignedBy } from '../../../cli/upgrade/signature.ts'
@@ -61,6 +62,7 @@ describe.skipIf(!hasKeygen)('a release', () => {
       version: changes.version ?? '9.9.9',
       target: changes.target ?? target,
       policy: { ...policy(), ...changes },
+      onStep: () => {},
     })
   const refusal = (promise: Promise<unknown>) =>
     promise.then(
@@ -82,6 +84,45 @@ describe.skipIf(!hasKeygen)('a release', () => {
     await server.stop(true)
     expect(await refusal(readLatest(remote, policy()))).toStartWith('RELEASE_UNAVAILABLE: ')
     expect(() => openReleaseSource('http://releases.example.com', '/')).toThrow('over https only')
+  })
+
+  test('tells how far the download is, and gives up one that stands still', async () => {
+    publish()
+    let isStuck = false
+    const server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch(request) {
+        const { pathname } = new URL(request.url)
+        const content = readFileSync(join(releases, pathname))
+        if (!isStuck || !pathname.endsWith('.gz')) return new Response(content)
+        // The second half never comes.
+        const stream = new ReadableStream({
+          start: (controller) => controller.enqueue(content.subarray(0, content.length / 2)),
+        })
+        return new Response(stream, { headers: { 'content-length': String(content.length) } })
+      },
+    })
+    const remote = openReleaseSource(`http://127.0.0.1:${server.port}`, '/', 200)
+    const steps: ProgressStep[] = []
+    const get = () =>
+      downloadProgram(remote, {
+        version: '9.9.9',
+        target,
+        policy: policy(),
+        onStep: (step) => steps.push(step),
+      })
+    await get()
+    const { size } = Bun.file(join(releases, `9.9.9/${stem}.tar.gz`))
+    expect(steps.at(-1)).toEqual({
+      step: `downloading ${stem}.tar.gz`,
+      done: size,
+      total: size,
+      unit: 'bytes',
+    })
+    isStuck = true
+    expect(await refusal(get())).toMatch(/^RELEASE_UNAVAILABLE: .*: nothing came for 0.2 seconds$/)
+    await server.stop(true)
   })
 
   test('is not followed from https to http', async () => {
