@@ -114,7 +114,11 @@ find_target() {
   system=$(uname -s)
   machine=$(uname -m)
   case $machine in
-    x86_64 | amd64) arch=x64 ;;
+    x86_64 | amd64)
+      arch=x64
+      # A shell under Rosetta names the processor that it is translated for.
+      if [ "$(sysctl -n sysctl.proc_translated 2>/dev/null)" = 1 ]; then arch=arm64; fi
+      ;;
     aarch64 | arm64) arch=arm64 ;;
     *) fail "There is no release for $machine processors." ;;
   esac
@@ -134,6 +138,8 @@ check_linux() {
   if [ "$arch" = x64 ] && [ -r /proc/cpuinfo ] && ! grep -qw sse4_2 /proc/cpuinfo; then
     fail 'otpd needs a processor with SSE4.2, which this one has not.'
   fi
+  # Such as Raspberry Pi OS, whose kernel may have 64 bits all the same.
+  [ "$(getconf LONG_BIT 2>/dev/null)" != 32 ] || fail 'otpd needs a system of 64 bits; the programs of this one have 32.'
   # A glibc system may have musl installed too.
   if libc=$(getconf GNU_LIBC_VERSION 2>/dev/null); then
     is_at_least "${libc#* }" 2.17 || fail "otpd needs glibc 2.17 or later; this is $libc."
@@ -156,7 +162,7 @@ check_linux() {
 wget_https() {
   location=$1
   for _ in 1 2 3 4 5 6; do
-    if wget -S --max-redirect=0 -O "$2" "$location" 2>"$work/headers"; then return 0; fi
+    if wget -S --timeout=60 --tries=3 --max-redirect=0 -O "$2" "$location" 2>"$work/headers"; then return 0; fi
     location=$(sed -n 's/^ *[Ll]ocation: *\([^ ]*\).*/\1/p' "$work/headers" | tail -n 1 | tr -d '\r')
     case $location in https://*) ;; *) return 1 ;; esac
   done
@@ -182,7 +188,7 @@ download() {
     # The program is large: on a terminal curl draws a bar.
     quiet=-sS
     case $2 in *.tar.gz) if [ -t 2 ]; then quiet=--progress-bar; fi ;; esac
-    curl -fL "$quiet" --proto-redir '=https' -o "$2" "$1"
+    curl -fL "$quiet" --connect-timeout 30 --speed-limit 1 --speed-time 60 --proto-redir '=https' -o "$2" "$1"
   else wget_https "$1" "$2"
   fi
 }
@@ -292,7 +298,11 @@ install_file() {
   [ ! -d "$bin/otpd" ] || fail "$bin/otpd is a folder; nothing was installed." 'Remove it, or choose another place: PREFIX=DIR ./install.sh'
   new=$(mktemp "$bin/.otpd.XXXXXX" 2>/dev/null) || fail "$bin is not writable." 'Choose another folder: PREFIX=DIR ./install.sh'
   case $2 in
-    *.tar.gz) gzip -dc <"$1" | tar -xOf - "${2%.tar.gz}/otpd" >"$new" 2>/dev/null || fail "$2 is not an archive of otpd; nothing was installed." ;;
+    *.tar.gz)
+      gzip -dc <"$1" 2>/dev/null | tar -xOf - "${2%.tar.gz}/otpd" >"$new" 2>"$work/errors" ||
+        fail "$2 could not be unpacked to $bin; nothing was installed." "$(head -n 1 "$work/errors")" \
+          'If the disk is full, make room and try again.'
+      ;;
     *) cat "$1" >"$new" || fail "$bin/otpd could not be written; nothing was installed." ;;
   esac
   chmod 755 "$new"

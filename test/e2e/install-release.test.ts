@@ -101,6 +101,21 @@ describe.each(shells)('install.sh in %s %s', (...shell) => {
     expect(existsSync(bed.prefix)).toBe(false)
   })
 
+  test('says why the archive could not be unpacked, such as for a full disk', async () => {
+    bed.publish('0.1.0', `${fakeOtpd('0.1.0')}${'# padding\n'.repeat(200_000)}`)
+    // In blocks of 512 bytes. The signal would end the program; without it, the write fails as on a full disk.
+    const limited = [...command, '-c', `trap '' XFSZ; ulimit -f 500; exec ${command.join(' ')} "$0" "$@"`]
+    const full = await bed.run([], { shell: limited, env: env() })
+    expect(full.exitCode).toBe(1)
+    expect(full.stderr).toContain(
+      `otpd-0.1.0-${hostTargetName}.tar.gz could not be unpacked to ${bed.prefix}/bin; nothing was installed.`,
+    )
+    expect(full.stderr).toMatch(
+      /tar: .*(Wrote only|File too large|write error).*\n {2}If the disk is full, make room/i,
+    )
+    expect(readdirSync(join(bed.prefix, 'bin'))).toEqual([])
+  })
+
   test('names what the machine lacks before it downloads anything', async () => {
     bed.publish('0.1.0')
     const programs = join(bed.directory, 'programs')
@@ -130,6 +145,12 @@ describe.each(shells)('install.sh in %s %s', (...shell) => {
     expect(await refusal()).toBe('Error: otpd needs a processor with SSE4.2, which this one has not.\n')
     fake('uname', 'case $1 in -s) echo Darwin ;; -m) echo x86_64 ;; esac')
     expect(await refusal()).toContain('There is no release for Macs with Intel processors.')
+    fake('sysctl', '[ "$2" = sysctl.proc_translated ] && echo 1')
+    expect(await refusal()).toContain('Release 0.1.0 has no file for darwin-arm64')
+    bed.requests.length = 0
+    fake('uname', 'case $1 in -s) echo Linux ;; -m) echo aarch64 ;; -r) echo 6.1.0-rpi-v8 ;; esac')
+    fake('getconf', 'case $1 in LONG_BIT) echo 32 ;; *) echo glibc 2.36 ;; esac')
+    expect(await refusal()).toBe('Error: otpd needs a system of 64 bits; the programs of this one have 32.\n')
     fake('uname', 'case $1 in -s) echo Linux ;; -m) echo riscv64 ;; esac')
     expect(await refusal()).toBe('Error: There is no release for riscv64 processors.\n')
     expect([bed.requests, existsSync(bed.prefix)]).toEqual([[], false])
