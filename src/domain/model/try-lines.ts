@@ -89,6 +89,13 @@ function parseCost(text: string): MessageCost {
 
 const parsePriceField = (text: string): Price | null => (text === '' ? null : Number(text))
 
+/** Lists the tries of a request in the order in which they began. */
+export function listTries({ history, createdAt }: Pick<OtpRequest, 'history' | 'createdAt'>): DeliveryTry[] {
+  const lines = history.split('\n').filter((text) => text.startsWith(tryCode))
+  // A line is appended when its try has ended.
+  return lines.flatMap((text) => parseTry(text, createdAt) ?? []).toSorted((a, b) => a.at - b.at)
+}
+
 /** A try in the history of its request. */
 export type FoundTry = { line: number; attempt: DeliveryTry }
 

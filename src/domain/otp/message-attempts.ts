@@ -23,7 +23,7 @@ import { nameClosableRows, readClosable } from './lifecycle.ts'
 import { noCost } from '../model/price.ts'
 import { isLeasedBy, settle } from './settle.ts'
 import { unreadablePhone } from '../model/pseudonyms.ts'
-import { parseHistory } from '../model/request-history.ts'
+import { listTries } from '../model/try-lines.ts'
 import type { FairPermits } from '../model/fair-permits.ts'
 import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
 import type { MessageSettings } from '../model/message-settings.ts'
@@ -282,6 +282,4 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
 
 /** Lists the candidates that have, or may have, had a message of a request. */
 const listTried = (request: OtpRequest) =>
-  parseHistory(request).flatMap((entry) =>
-    entry.type === 'delivery.attempted' && entry.outcome !== 'refused' ? candidateKey(entry) : [],
-  )
+  listTries(request).flatMap((one) => (one.outcome === 'refused' ? [] : candidateKey(one)))

@@ -7,7 +7,7 @@ import type { Keys } from '../model/keys.ts'
 import type { LoadedMessage, MessageKey } from '../model/message.ts'
 import type { Price } from '../model/price.ts'
 import type { Outcome } from '../model/outcome-report.ts'
-import { parseHistory } from '../model/request-history.ts'
+import { listTries } from '../model/try-lines.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import { isVerifiable, type OtpRequest } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
@@ -126,8 +126,8 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
   /** Asks for the prices of a message at the providers from which it failed over. @returns false if one is pending */
   async function findEarlierPrices({ request, message }: LoadedMessage): Promise<boolean> {
     let isPriced = true
-    for (const one of parseHistory(request)) {
-      if (one.type !== 'delivery.attempted' || one.outcome === 'refused' || one.messageId === null) continue
+    for (const one of listTries(request)) {
+      if (one.outcome === 'refused' || one.messageId === null) continue
       const { provider, messageId, channel, cost } = one
       const hasFailed = message.excluded.includes(candidateKey(one)) && messageId !== message.messageId
       if (!hasFailed || !cost || cost.chargedPrice !== null) continue

@@ -1,5 +1,5 @@
 import type { Clock } from '../model/clock.ts'
-import { parseHistory } from '../model/request-history.ts'
+import { listTries } from '../model/try-lines.ts'
 import type { OtpRequest } from '../model/request.ts'
 import {
   formatCell,
@@ -115,13 +115,8 @@ export function createRouteLearning(needs: {
 
 /** Lists the messages of a request that a provider accepted, oldest first. */
 const listAccepted = (request: OtpRequest) =>
-  parseHistory(request).flatMap((entry) =>
-    entry.type === 'delivery.attempted' && entry.outcome === 'accepted'
-      ? {
-          cell: { provider: entry.provider, channel: entry.channel, country: request.country },
-          sentAt: entry.at,
-        }
-      : [],
+  listTries(request).flatMap(({ outcome, provider, channel, at: sentAt }) =>
+    outcome === 'accepted' ? { cell: { provider, channel, country: request.country }, sentAt } : [],
   )
 
 function addDelta(row: RouteStatisticsRow | undefined, delta: CellDelta, now: number): RouteStatisticsRow {

@@ -1,5 +1,11 @@
 import { expect, test } from 'bun:test'
-import { findTry, formatTry, replaceTry, withoutMessageIds } from '../../../src/domain/model/try-lines.ts'
+import {
+  findTry,
+  formatTry,
+  listTries,
+  replaceTry,
+  withoutMessageIds,
+} from '../../../src/domain/model/try-lines.ts'
 import { formatEntry, parseHistory, withRefusals } from '../../../src/domain/model/request-history.ts'
 import type { DeliveryTry } from '../../../src/domain/model/delivery.ts'
 
@@ -15,6 +21,17 @@ const attempt: DeliveryTry = {
 }
 const format = (one: DeliveryTry) => formatTry({ createdAt: 900 }, one)
 const parse = (history: string) => parseHistory({ history, createdAt: 900 })
+
+test('lists the tries of a request alone, in the order in which they began', () => {
+  const later = { ...attempt, at: 2_000, messageId: 'SM2' }
+  const sent = formatEntry(
+    { createdAt: 900 },
+    { type: 'otp.sent', status: 'pending', detail: null, at: 900 },
+    1,
+  )
+  const history = `${sent}${format(later)}${format(attempt)}tz,broken\n`
+  expect(listTries({ history, createdAt: 900 })).toEqual([attempt, later])
+})
 
 test('keeps what a provider said, until the phone number is erased', () => {
   const accepted = { ...attempt, messageId: 'SM,1', error: null, reply: null }
