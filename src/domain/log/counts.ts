@@ -21,16 +21,18 @@ export const countChange = (
 /** Counts in the test environment, too, if they are its own. */
 export function inEnvironment(environment: Environment, counts: Counts): CountChanges {
   if (environment === 'live') return counts
-  const { requests, queued, verified, failed, active } = counts
-  return {
-    ...counts,
-    ...(requests !== undefined && { testRequests: requests }),
-    ...(queued !== undefined && { testQueued: queued }),
-    ...(verified !== undefined && { testVerified: verified }),
-    ...(failed !== undefined && { testFailed: failed }),
-    ...(active !== undefined && { testActive: active }),
-  }
+  const changes: CountChanges = { ...counts }
+  for (const [name, count] of Object.entries(counts)) changes[testNames[name as CountName]] = count
+  return changes
 }
+
+const testNames = {
+  requests: 'testRequests',
+  queued: 'testQueued',
+  verified: 'testVerified',
+  failed: 'testFailed',
+  active: 'testActive',
+} as const
 
 /**
  * Adds to the counts of today by application, country, channel and provider. Messages of test applications count without

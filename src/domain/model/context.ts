@@ -14,6 +14,7 @@ export function hashContexts(
   developerId: string,
   sender: { clientIp: string | null; deviceId: string | null },
 ): string[] {
+  if (sender.clientIp === null && sender.deviceId === null) return []
   const network = sender.clientIp === null ? undefined : networkOf(sender.clientIp)
   const hash = (kind: string, value: string) =>
     indexHash(keys.context, `${developerId}\n${kind}\n${value}`, contextHashForm)

@@ -33,7 +33,7 @@ const alphabet = Buffer.from(base32)
  * one process sort in the order of their creation, also within a millisecond.
  */
 export function createIds(clock: Clock, random: Random): NewId {
-  const bytes = new Uint8Array(16)
+  const bytes = Buffer.alloc(16)
   let lastMs = 0
   let counter = 0
 
@@ -48,15 +48,8 @@ export function createIds(clock: Clock, random: Random): NewId {
       lastMs++
       counter = 0
     }
-    const high = Math.floor(lastMs / 0x1_0000_0000)
-    bytes[0] = high >>> 8
-    bytes[1] = high
-    bytes[2] = lastMs >>> 24
-    bytes[3] = lastMs >>> 16
-    bytes[4] = lastMs >>> 8
-    bytes[5] = lastMs
-    bytes[6] = 0x70 | (counter >>> 8)
-    bytes[7] = counter
+    bytes.writeUIntBE(lastMs, 0, 6)
+    bytes.writeUInt16BE(0x7000 | counter, 6)
     bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
     return `${prefix}_${encode(bytes)}`
   }

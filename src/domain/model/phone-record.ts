@@ -121,6 +121,7 @@ export function trustOfCall(
   sender: { clientIp: string | null; contexts: readonly string[] },
   now: number,
 ): TrustLevel {
+  if (sender.contexts.length === 0 || record.contexts.length === 0) return 'stranger'
   const known = knownContexts(record, now)
   const isKnown = (context: string | undefined) => known.some(({ hash }) => hash === context)
   if (isKnown(deviceOf(sender))) return 'device'
