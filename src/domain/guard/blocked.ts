@@ -5,7 +5,7 @@ import { eventChange } from '../log/event-change.ts'
 import type { GuardVerdict } from './judge.ts'
 import type { NewId } from '../model/ids.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Decision, Change, EventSubscriber } from '../store/operation.ts'
+import type { Decision, EventSubscriber } from '../store/operation.ts'
 import { utcDay } from '../../shared/durations.ts'
 
 /**
@@ -59,18 +59,6 @@ export const blockResend = (
     }),
   ],
 })
-
-/** Records in the log that a message was sent although it violates rules (mode `monitor`, or a passed challenge). */
-export const flaggedChanges = (
-  newId: NewId,
-  request: OtpRequest,
-  rules: readonly string[],
-  subscribers: readonly EventSubscriber[],
-  now: number,
-): Change[] =>
-  rules.length === 0
-    ? []
-    : [eventChange(newId, 'guard.flagged', request, subscribers, now, { detail: rules.join(' ') })]
 
 /** DESTINATION_BLOCKED, which does not say why: an attacker must not learn the limits. */
 export const destinationBlocked = (metadata: Record<string, string>) =>

@@ -1,9 +1,10 @@
 import { ServiceError, tryAgainIn } from '../model/errors.ts'
+import { reject, unwrap, type Rejected } from '../model/rejected.ts'
+import type { Change } from '../store/operation.ts'
 import type { RateLimitStore } from '../store/rate-limits.ts'
 import type { Stores } from '../store/store.ts'
 import {
   admissionLifetimeMs,
-  type NewAdmission,
   type RateLimit,
   type RateState,
   type StoredPolicy,
@@ -26,10 +27,9 @@ export async function chargeRateLimit(
   now: number,
   reason: string,
 ): Promise<RateState | undefined> {
-  const result = admit(limit, await tx.rateLimits.usage(limit, now), now, reason)
-  if (result.refused) throw result.refused
-  if (result.admission) tx.rateLimits.insert([result.admission])
-  return result.state
+  const { rate, changes } = unwrap(admit(limit, await tx.rateLimits.usage(limit, now), now, reason))
+  tx.rateLimits.insert(changes.map(({ admission }) => admission))
+  return rate
 }
 
 /** Reads the state of a limit without counting a call. @returns undefined if there is no limit */
@@ -41,34 +41,37 @@ export async function peekRateLimit(
   return toRateState(limit, await tx.rateLimits.usage(limit, now), now)
 }
 
-/** `admission` must be inserted in the transaction that read the usage. Without a limit it has neither of them. */
-type Admittance =
-  | { refused: ServiceError }
-  | { refused?: undefined; admission: NewAdmission | undefined; state: RateState | undefined }
+/** An admitted call, with the changes that charge it. Without a limit there are none, and no rate. */
+export type Charged = {
+  rate: RateState | undefined
+  changes: ReadonlyArray<Extract<Change, { kind: 'admission' }>>
+}
 
 /**
- * Decides on a call. Pure and synchronous.
+ * Decides on a call: pure and synchronous. Its changes belong to the transaction that read the usage.
  *
- * @param reason of the refusal, which is RATE_LIMITED
+ * @returns the refusal RATE_LIMITED (`reason`)
  */
-export function admit(limit: RateLimit<StoredPolicy>, usage: Usage, now: number, reason: string): Admittance {
-  const { subject, policy } = limit
-  const state = toRateState(limit, usage, now)
-  if (!state) return { admission: undefined, state }
-  if (usage.used >= limit.limit) return { refused: rateLimited(limit, state, reason) }
+export function admit(
+  limit: RateLimit<StoredPolicy>,
+  usage: Usage,
+  now: number,
+  reason: string,
+): Charged | Rejected {
+  const rate = toRateState(limit, usage, now)
+  if (!rate) return { rate, changes: [] }
+  if (usage.used >= limit.limit) return reject(rateLimited(limit, rate, reason))
   const { newest, hasLater } = usage
-  return {
-    admission: {
-      subject,
-      policy,
-      // The log must not go backwards if the clocks of two nodes differ a little.
-      at: Math.max(now, newest?.at ?? 0),
-      seq: (newest?.seq ?? 0) + 1,
-      replacesLater: hasLater,
-      expiredUntil: now - admissionLifetimeMs,
-    },
-    state: { ...state, remaining: state.remaining - 1 },
+  const admission = {
+    subject: limit.subject,
+    policy: limit.policy,
+    // The log must not go backwards if the clocks of two nodes differ a little.
+    at: Math.max(now, newest?.at ?? 0),
+    seq: (newest?.seq ?? 0) + 1,
+    replacesLater: hasLater,
+    expiredUntil: now - admissionLifetimeMs,
   }
+  return { rate: { ...rate, remaining: rate.remaining - 1 }, changes: [{ kind: 'admission', admission }] }
 }
 
 /** @returns undefined if there is no limit */

@@ -1,5 +1,4 @@
 import { alertChange } from '../guard/alert.ts'
-import { flaggedChanges } from '../guard/blocked.ts'
 import type { GuardVerdict } from '../guard/judge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import { firstNames, namesOf, type CountedMessage, type GuardedMessage } from '../guard/row-keys.ts'
@@ -85,6 +84,7 @@ export function judgeMessage(
   now: number,
 ): { verdict: GuardVerdict; guardChanges: Change[] } {
   const keys = guard.keysToJudge(message, sender, now)
+  if (!keys) return { verdict: { blocked: false, violatedRules: [] }, guardChanges: [] }
   const { verdict, changes } = guard.judge(rows.guard, keys, message, sender, now)
   const guardChanges: Change[] = [{ kind: 'guard', changes }]
   const { developerId } = message
@@ -113,14 +113,16 @@ export function sentChanges(
   now: number,
 ): Change[] {
   const { request, subscribers, inboxOwnerId, verdict, detail } = sent
+  const { violatedRules, challenge } = verdict
   const requestVisible = inboxOwnerId === request.developerId ? 1 : 0
   const inbox = request.provider === inboxProvider ? { developerId: inboxOwnerId, requestVisible } : undefined
-  return [
-    ...flaggedChanges(newId, request, sent.isOverBudget ? ['PHONE_SEND_BUDGET'] : [], subscribers, now),
-    ...flaggedChanges(newId, request, flags(verdict), subscribers, now),
-    eventChange(newId, 'otp.sent', request, subscribers, now, { detail, inbox }),
-  ]
+  const flagged = (rules: readonly string[]) =>
+    eventChange(newId, 'guard.flagged', request, subscribers, now, { detail: rules.join(' ') })
+  const changes: Change[] = []
+  if (sent.isOverBudget) changes.push(flagged(['PHONE_SEND_BUDGET']))
+  // Sent although it violates rules: in mode `monitor`, or with a passed challenge.
+  if (challenge === 'passed') changes.push(flagged([...violatedRules, 'CHALLENGE_PASSED']))
+  else if (violatedRules.length > 0) changes.push(flagged(violatedRules))
+  changes.push(eventChange(newId, 'otp.sent', request, subscribers, now, { detail, inbox }))
+  return changes
 }
-
-const flags = ({ violatedRules, challenge }: GuardVerdict): readonly string[] =>
-  challenge === 'passed' ? [...violatedRules, 'CHALLENGE_PASSED'] : violatedRules

@@ -2,13 +2,14 @@
 
 import type { CallingApplication } from '../model/application.ts'
 import type { Facade } from '../model/compat.ts'
-import { deriveCode, hashCode, type CodeSource } from '../model/code.ts'
+import { deriveCode, hashCode } from '../model/code.ts'
 import type { SentTemplate } from '../model/sent-template.ts'
 import type { MessageVariables } from '../model/message-variables.ts'
 import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
 import { ServiceError, tryAgainIn } from '../model/errors.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Phone } from '../model/phone.ts'
+import type { OwnedPhone } from '../model/phone-record.ts'
 import type { TypedPhone } from './phones.ts'
 import {
   resendAfterMs,
@@ -77,11 +78,9 @@ export const toSentOtp = (request: OtpRequest): SentOtp => ({
  */
 export function buildRequest(
   keys: Keys,
-  send: {
-    codeSource: Pick<CodeSource, 'id' | 'codeSalt'>
+  send: Pick<OtpRequest, 'id' | 'codeSalt' | 'contexts' | 'startedBy' | 'previousRequest'> & {
     application: CallingApplication
-    phone: Phone
-    origin: Pick<OtpRequest, 'contexts' | 'startedBy' | 'previousRequest'>
+    phone: Phone & OwnedPhone
     input: SendInput
     template: SentTemplate | null
     facade?: Facade | undefined
@@ -89,10 +88,9 @@ export function buildRequest(
   },
   now: number,
 ): OtpRequest {
-  const { codeSource, application, input, template } = send
-  const { id, codeSalt } = codeSource
-  const { phone, country } = send.phone
-  const { environment } = application
+  const { id, codeSalt, application, input, template, delivered, facade } = send
+  const { phone, country, environment } = send.phone
+  const code = deriveCode(keys, { id, codeSalt, phone, environment, template })
   const ttlSeconds = input.ttlSeconds ?? application.otpTtlSeconds
   return {
     id,
@@ -104,30 +102,25 @@ export function buildRequest(
     country,
     status: 'pending',
     failureReason: null,
-    ...send.delivered,
+    ...delivered,
     locale: input.locale ?? null,
     clientIp: input.clientIp ?? null,
     metadata: input.metadata ?? null,
     ownText: input.ownText ?? null,
     template,
     codeSalt,
-    codeHash: hashCode(
-      keys,
-      id,
-      deriveCode(keys, { id, codeSalt, phone, environment, template }),
-      template?.variables,
-    ),
+    codeHash: hashCode(keys, id, code, template?.variables),
     attempts: 0,
     resends: 0,
     createdAt: now,
     sentAt: now,
     expiresAt: now + ttlSeconds * 1000,
     verifiedAt: null,
-    ...send.origin,
+    contexts: send.contexts,
+    startedBy: send.startedBy,
+    previousRequest: send.previousRequest,
     history: '',
-    compat: send.facade
-      ? { facade: send.facade, messages: [{ channel: send.delivered.channel, sentAt: now }] }
-      : null,
+    compat: facade ? { facade, messages: [{ channel: delivered.channel, sentAt: now }] } : null,
     updatedAt: now,
     ...(application.traceparent !== undefined && { traceparent: application.traceparent }),
   }
@@ -160,7 +153,7 @@ export function resendChannels(
   request: OtpRequest,
   choice: ChannelChoice,
 ): Channel[] {
-  const channels = chooseChannels(routes, choice)
+  const channels = chooseChannels(routes, choice, request.template)
   if (choice.channel) return channels
   if (channels.length === 0) return [request.channel]
   const index = channels.indexOf(request.channel)
@@ -169,21 +162,16 @@ export function resendChannels(
   return remaining.length > 0 ? remaining : channels
 }
 
-/** Leaves out the channels whose messages cannot show a payment. */
-export const channelsFor = <Choice extends ChannelChoice>(
-  template: SentTemplate | null,
-  choice: Choice,
-): Choice | (Choice & ChannelChoice) =>
-  template?.variables ? { ...choice, withoutChannels: [...(choice.withoutChannels ?? []), 'voice'] } : choice
-
-/** Channels of a message, in order. */
-export const chooseChannels = (
+/** Channels of a message, in order. A call cannot say amount and payee, so one with a payment is not made. */
+export function chooseChannels(
   routes: DestinationRoutes,
   { channel, withoutChannels = [], refused = [] }: ChannelChoice,
-): Channel[] =>
-  channel
-    ? [channel]
-    : routes.channels.filter((offered) => !withoutChannels.includes(offered) && !refused.includes(offered))
+  template: SentTemplate | null = null,
+): Channel[] {
+  if (channel) return [channel]
+  const left = routes.channels.filter((name) => !withoutChannels.includes(name) && !refused.includes(name))
+  return template?.variables ? left.filter((name) => name !== 'voice') : left
+}
 
 /** Tells whether the last message is so new that a resend must wait. */
 export const isTooSoon = ({ sentAt }: OtpRequest, now: number): boolean => sentAt + resendAfterMs > now

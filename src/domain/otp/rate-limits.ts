@@ -1,11 +1,11 @@
 import type { CallingApplication } from '../model/application.ts'
 import { resolvePlan, resolvePlanName, type Plans } from '../model/plans.ts'
-import { admit } from '../limits/rate-limit.ts'
+import { admit, type Charged } from '../limits/rate-limit.ts'
 import { afterSend, checkSendBudget } from '../limits/send-budget.ts'
-import { isRejected, reject, type Rejected } from '../model/rejected.ts'
+import { isRejected, type Rejected } from '../model/rejected.ts'
 import { withUsage, type TrustLevel, type PhoneRecord } from '../model/phone-record.ts'
-import type { RateLimit, RateState, StoredPolicy } from '../model/rate-limit.ts'
-import type { Change, Rows } from '../store/operation.ts'
+import type { RateLimit, StoredPolicy } from '../model/rate-limit.ts'
+import type { Rows } from '../store/operation.ts'
 import { minuteMs } from '../../shared/durations.ts'
 import type { OtpNeeds } from './needs.ts'
 
@@ -28,21 +28,6 @@ export function otpRateLimit(
   }
 }
 
-/** A call that its limits admit, with the changes that charge them. */
-export type Charged = { rate: RateState | undefined; changes: readonly Change[] }
-
-/** Charges an application's rate. @returns the refusal RATE_LIMITED (APP_RATE) */
-export function chargeRate(
-  rows: Pick<Rows, 'usage'>,
-  limit: RateLimit<StoredPolicy>,
-  now: number,
-): Charged | Rejected {
-  const admitted = admit(limit, rows.usage(limit), now, 'APP_RATE')
-  if (admitted.refused) return reject(admitted.refused)
-  const { state, admission } = admitted
-  return { rate: state, changes: admission ? [{ kind: 'admission', admission }] : [] }
-}
-
 /**
  * Charges the application's rate, unless the phone's send budget at its trust level is spent.
  *
@@ -61,7 +46,8 @@ export function chargeSend(
   const { sends } = record.usages[trust]
   const isOverBudget = checkSendBudget(mode, sends, now)
   if (isRejected(isOverBudget)) return isOverBudget
-  const charged = chargeRate(rows, otpRateLimit(plans, rows.caller(application), 'send'), now)
+  const limit = otpRateLimit(plans, rows.caller(application), 'send')
+  const charged = admit(limit, rows.usage(limit), now, 'APP_RATE')
   if (isRejected(charged)) return charged
   const counted = mode === 'off' ? record : withUsage(record, trust, { sends: afterSend(sends, now) })
   return { ...charged, record: { ...counted, lastSentAt: now }, isOverBudget }

@@ -10,11 +10,11 @@ import { findListing, withListing } from '../guard/listing.ts'
 import type { GuardedMessage } from '../guard/row-keys.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { OtpNeeds } from './needs.ts'
-import { chargeRate, chargeSend, otpRateLimit } from './rate-limits.ts'
+import { chargeSend, otpRateLimit } from './rate-limits.ts'
+import { admit } from '../limits/rate-limit.ts'
 import { judgeMessage, nameJudgeRows, senderOf, sentChanges } from './judge-message.ts'
 import { refuseIfClosed } from './lifecycle.ts'
 import {
-  channelsFor,
   isTooSoon,
   resendChannels,
   resendsExhausted,
@@ -106,7 +106,7 @@ export function createOtpResend(needs: OtpNeeds) {
         const now = rows.now()
         const refusal = readRefusal(rows, application)
         if (refusal) return refusalDecision(refusal)
-        const earlier = readEarlierSend(rows, scope, now)
+        const earlier = scope && readEarlierSend(rows, scope, now)
         if (earlier) return isRejected(earlier) ? refusalDecision(earlier) : { result: earlier, changes: [] }
         const request = finder.find(rows, now)
         return request && isVerifiable(request, now)
@@ -123,7 +123,8 @@ export function createOtpResend(needs: OtpNeeds) {
     request: OtpRequest | Rejected,
     now: number,
   ): Decision<SendDecision> {
-    const charged = chargeRate(rows, otpRateLimit(plans, rows.caller(application), 'send'), now)
+    const limit = otpRateLimit(plans, rows.caller(application), 'send')
+    const charged = admit(limit, rows.usage(limit), now, 'APP_RATE')
     if (isRejected(charged)) return refusalDecision(charged)
     const { rate } = charged
     if (isRejected(request)) return refusalDecision(request, rate, charged.changes)
@@ -172,11 +173,8 @@ export function createOtpResend(needs: OtpNeeds) {
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
       const blocked = blockResend(newId, request, verdict, subscribers, now)
-      return withResult(
-        refusalDecision(blocked.result, rate, [...changes, ...blocked.changes], alert),
-        scope,
-        now,
-      )
+      const refused = refusalDecision(blocked.result, rate, [...changes, ...blocked.changes], alert)
+      return scope ? withResult(refused, scope, now) : refused
     }
     const delivered = startMessage(choice, request, described.message)
     if (isRejected(delivered)) return refusalDecision(delivered)
@@ -198,7 +196,7 @@ export function createOtpResend(needs: OtpNeeds) {
     )
     const { outgoing } = queued
     const result = { replayed: false as const, rate, result: resent, alert, outgoing }
-    return withResult({ result, changes }, scope, now)
+    return scope ? withResult({ result, changes }, scope, now) : { result, changes }
   }
 
   /** Chooses the channels of the message, and how it begins. @returns the refusal DELIVERY_FAILED without a route */
@@ -207,8 +205,7 @@ export function createOtpResend(needs: OtpNeeds) {
     const refused = guard.refusedChannels(message)
     // A text of the caller's own is for the channel that its façade names.
     const channel = choice.channel ?? (request.ownText === null ? undefined : request.channel)
-    const wanted = channelsFor(request.template, { ...choice, channel, refused })
-    const channels = resendChannels(routes, request, wanted)
+    const channels = resendChannels(routes, request, { ...choice, channel, refused })
     if (routes.candidatesFor(channels).length === 0)
       return deliveryFailed({ requestId: request.id }, 'no_route', { channels, country: request.country })
     return { channels, ...startDelivery(routes, channels, request) }

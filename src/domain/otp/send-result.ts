@@ -52,10 +52,10 @@ type EarlierSend = Replay | Rejected | undefined
  */
 export function readEarlierSend(
   rows: Pick<Rows, 'idempotencyRecord' | 'messages'>,
-  scope: IdempotencyScope | undefined,
+  scope: IdempotencyScope,
   now: number,
 ): EarlierSend {
-  const record = scope && rows.idempotencyRecord(scope)
+  const record = rows.idempotencyRecord(scope)
   const earlier = record && readEarlierResult<SentOtp>(record, scope, now)
   if (!earlier || isRejected(earlier)) return earlier
   const { value, isPending } = earlier
@@ -122,10 +122,9 @@ export function challengeRefusal(
  */
 export function withResult(
   { result, changes }: Decision<SendDecision>,
-  scope: IdempotencyScope | undefined,
+  scope: IdempotencyScope,
   now: number,
 ): Decision<SendDecision> {
-  if (!scope) return { result, changes }
   const sent = isRejected(result.result) ? result.result : toSentOtp(result.result)
   const isPending = !isRejected(sent) && sent.message !== null
   return { result, changes: [...changes, ...resultChanges(scope, sent, now, { isPending })] }

@@ -15,7 +15,7 @@ import { closeRequest } from './lifecycle.ts'
 import type { OtpNeeds } from './needs.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
 import { judgeMessage, nameJudgeRows, nameStrangerRows, senderOf, sentChanges } from './judge-message.ts'
-import { buildRequest, channelsFor, chooseChannels, startDelivery, type SendInput } from './new-message.ts'
+import { buildRequest, chooseChannels, startDelivery, type SendInput } from './new-message.ts'
 import { invalidPhone, type Phone } from '../model/phone.ts'
 import {
   hasPhoneBudgets,
@@ -40,8 +40,7 @@ import {
 } from './send-result.ts'
 import type { RequestFinder } from './target.ts'
 import { readTemplate } from './templates.ts'
-import type { OtpRequest } from '../model/request.ts'
-import type { Change, Decision, EventSubscriber, NamedRows, Operation, Rows } from '../store/operation.ts'
+import type { Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
 import { utcDay } from '../../shared/durations.ts'
 
 /** A call that sends a code, as it was read. */
@@ -59,9 +58,10 @@ type SendCall = {
 
 /** A call, with what is new about its request. */
 type NewSend = SendCall & {
-  owned: OwnedPhone & Phone
+  phone: Phone & OwnedPhone
   contexts: readonly string[]
-  codeSource: { id: string; codeSalt: string }
+  id: string
+  codeSalt: string
 }
 
 /** Sends codes. */
@@ -99,7 +99,8 @@ export function createOtpSend(needs: OtpNeeds) {
     const phone = tryReadPhone(input) ?? (await readNationalPhone(needs, application, input))
     const challenge =
       input.challenge === undefined ? noToken : await needs.challenges.answer(application, input)
-    const template = await readTemplate(needs, application, phone, input)
+    const hasTemplate = input.template !== undefined || input.variables !== undefined
+    const template = hasTemplate ? await readTemplate(needs, application, phone, input) : null
     return { application, phone, input, challenge, template }
   }
 
@@ -109,8 +110,9 @@ export function createOtpSend(needs: OtpNeeds) {
     const { clientIp = null, deviceId = null } = call.input
     const made: NewSend = {
       ...call,
-      owned: { ...call.phone, developerId, environment },
-      codeSource: { id: newId('otp'), codeSalt: newCodeSalt(needs.random) },
+      phone: { ...call.phone, developerId, environment },
+      id: newId('otp'),
+      codeSalt: newCodeSalt(needs.random),
       contexts: hashContexts(keys, developerId, { clientIp, deviceId }),
     }
     return {
@@ -128,21 +130,21 @@ export function createOtpSend(needs: OtpNeeds) {
     const now = rows.now()
     const refusal = readRefusal(rows, application)
     if (refusal) return refusalDecision(refusal)
-    const earlier = readEarlierSend(rows, scope, now)
+    const earlier = scope && readEarlierSend(rows, scope, now)
     if (earlier) return isRejected(earlier) ? refusalDecision(earlier) : { result: earlier, changes: [] }
     const { template = null } = made
     if (isRejected(template)) return refusalDecision(template)
     // Before the limits: invalid numbers are all refused alike.
     const inboxOwnerId = phone.isVirtual ? rows.virtualPhoneOwner(phone.phone) : application.developerId
     if (inboxOwnerId === undefined) return refusalDecision(reject(invalidPhone()))
-    const loaded = readPhone(rows, keys, made.owned)
+    const loaded = readPhone(rows, keys, phone)
     const trust = trustOfCall(loaded.record, { clientIp: input.clientIp ?? null, contexts }, now)
-    const usage = { record: loaded.record, trust, isLimited: hasPhoneBudgets(made.owned) }
+    const usage = { record: loaded.record, trust, isLimited: hasPhoneBudgets(phone) }
     const charged = chargeSend(needs, rows, application, usage, now)
     if (isRejected(charged)) return limitRefusal(charged, refusedSendTo(phone, loaded.record))
     const described = describeNewMessage(rows, made, loaded.record, now)
     const { verdict, guardChanges } = judgeMessage(needs, rows, application.id, described, now)
-    const { rate } = charged
+    const { rate, isOverBudget } = charged
     const { alert } = verdict
     const changes = [...charged.changes, ...guardChanges]
     // Nothing is sent, so the phone is not charged.
@@ -152,37 +154,28 @@ export function createOtpSend(needs: OtpNeeds) {
       const challenged = challengeRefusal(needs, verdict, now, refused)
       if (challenged) return challenged
     }
-    const request = buildRequest(
-      keys,
-      {
-        ...made,
-        template,
-        application: rows.caller(application),
-        origin: {
-          contexts,
-          startedBy: trust === 'stranger' ? trust : 'known',
-          previousRequest: loaded.record.newestRequest,
-        },
-        delivered: described.delivered,
-      },
-      now,
-    )
+    const current = rows.caller(application)
+    const startedBy = trust === 'stranger' ? trust : 'known'
+    const previousRequest = loaded.record.newestRequest
+    const { channels, delivered } = described
+    const origin = { startedBy, previousRequest, delivered } as const
+    const request = buildRequest(keys, { ...made, ...origin, template, application: current }, now)
     // A blocked send is no message to the phone: its budget is for those that are sent.
     const used = verdict.blocked ? loaded.record : charged.record
     changes.push({ kind: 'phone', handle: loaded, record: withRequest(used, request) })
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
       const blocked = blockSend(newId, request, verdict, subscribers, now)
-      return withResult(
-        refusalDecision(blocked.result, rate, [...changes, ...blocked.changes], alert),
-        scope,
-        now,
-      )
+      const refused = refusalDecision(blocked.result, rate, [...changes, ...blocked.changes], alert)
+      return scope ? withResult(refused, scope, now) : refused
     }
-    const { isOverBudget } = charged
-    const queued = attempts.enqueue(request, rows.caller(application), [], described.channels, now)
+    const canceled = replaced?.find(rows, now)
+    if (canceled)
+      changes.push(
+        ...closeRequest(newId, { request: canceled, subscribers }, { status: 'canceled' }, now).changes,
+      )
+    const queued = attempts.enqueue(request, current, [], channels, now)
     changes.push(
-      ...cancelReplaced(replaced?.find(rows, now), subscribers, now),
       { kind: 'request', request, isNew: true },
       ...queued.changes,
       countChange(request, { requests: 1, queued: 1 }, utcDay(now)),
@@ -191,27 +184,19 @@ export function createOtpSend(needs: OtpNeeds) {
     )
     const { outgoing } = queued
     const result = { replayed: false as const, rate, result: request, alert, outgoing }
-    return withResult({ result, changes }, scope, now)
-  }
-
-  function cancelReplaced(
-    request: OtpRequest | undefined,
-    subscribers: readonly EventSubscriber[],
-    now: number,
-  ): readonly Change[] {
-    return request ? closeRequest(newId, { request, subscribers }, { status: 'canceled' }, now).changes : []
+    return scope ? withResult({ result, changes }, scope, now) : { result, changes }
   }
 
   /** Names the rows of a send that are known before any is read. */
   function nameFirstRows(rows: Rows, made: NewSend): NamedRows {
-    const { application, phone, scope, contexts, owned, challenge } = made
+    const { application, phone, scope, contexts, challenge } = made
     const { clientIp = null } = made.input
     const createdAt = clock.now()
-    const message = { ...owned, clientIp, createdAt, resends: 0, provider: null, challenge }
+    const message = { ...phone, clientIp, createdAt, resends: 0, provider: null, challenge }
     return {
       application,
       answers: scope ? [scope] : [],
-      ...namePhoneRows(rows, keys, owned),
+      ...namePhoneRows(rows, keys, phone),
       ...nameStrangerRows(needs, message, contexts),
       limit: otpRateLimit(plans, application, 'send'),
       subscribers: application.id,
@@ -221,9 +206,9 @@ export function createOtpSend(needs: OtpNeeds) {
 
   /** Names the rows that follow from those. */
   function nameNextRows(rows: Rows, made: NewSend): NamedRows {
-    const { application, scope, owned } = made
+    const { application, scope, phone } = made
     const now = rows.now()
-    const { record } = readPhone(rows, keys, owned)
+    const { record } = readPhone(rows, keys, phone)
     return {
       limit: otpRateLimit(plans, rows.caller(application), 'send'),
       messages: earlierRequest(rows, scope, now),
@@ -233,18 +218,18 @@ export function createOtpSend(needs: OtpNeeds) {
 
   /** Describes the message to the guard, with its channels and how it begins. */
   function describeNewMessage(rows: Rows, made: NewSend, record: PhoneRecord, now: number) {
-    const { application, phone, input, challenge, contexts, owned } = made
-    const template = isRejected(made.template) ? null : (made.template ?? null)
+    const { application, phone, input, challenge, contexts } = made
+    const template = isRejected(made.template) ? null : made.template
     const { clientIp = null } = input
-    const { id: appId, environment } = application
-    const routes = delivery.routesFor({ environment, appId, ...phone })
-    const listing = findListing(rows.listRules(application), { appId, ...phone, clientIp }, now)
-    const origin = { ...owned, clientIp, createdAt: now, resends: 0, listing }
+    const destination = { ...phone, appId: application.id }
+    const routes = delivery.routesFor(destination)
+    const listing = findListing(rows.listRules(application), { ...destination, clientIp }, now)
+    const origin = { ...phone, clientIp, createdAt: now, resends: 0, listing }
     const refused = guard.refusedChannels({ ...origin, provider: null })
-    const channels = chooseChannels(routes, channelsFor(template, { ...input, refused }))
+    const channels = chooseChannels(routes, { ...input, refused }, template)
     const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
     const appCountries = rows.caller(application).countries
-    const estimatePrice = () => delivery.estimatePrice({ environment, appId, ...phone }, channels)
+    const estimatePrice = () => delivery.estimatePrice(destination, channels)
     const { provider } = delivered
     const message = { ...origin, provider, channels, appCountries, challenge, estimatePrice }
     const sender = withListing(senderOf(record, { contexts, createdAt: now }), listing)

@@ -14,7 +14,7 @@ import { hashToken } from '../model/tokens.ts'
 import type { Change, Decision, Operation, Preload, Rows } from '../store/operation.ts'
 import { closeRequest, readOwnRequest } from './lifecycle.ts'
 import type { OtpNeeds, RequestOwner } from './needs.ts'
-import { channelsFor, chooseChannels, isTooSoon, type SendInput } from './new-message.ts'
+import { chooseChannels, isTooSoon, type SendInput } from './new-message.ts'
 import type { createOtpResend } from './resend.ts'
 import type { createOtpSend } from './send.ts'
 import {
@@ -91,7 +91,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
     const [device = ''] = hashContexts(needs.keys, session.developerId, { clientIp: null, deviceId })
     const request = newest?.contexts.includes(device) ? newest : undefined
     const routes = request && needs.delivery.routesFor(toDestination(request))
-    const channels = routes && chooseChannels(routes, channelsFor(request.template, {}))
+    const channels = routes && chooseChannels(routes, {}, request.template)
     const otherChannels = channels?.filter((channel) => channel !== request?.channel) ?? []
     return { session, request, page: await pages.find(session.appId), application, otherChannels }
   }

@@ -14,7 +14,8 @@ import { attemptsMax, matchesCode } from '../model/code.ts'
 import { canonicalVariables, type MessageVariables } from '../model/message-variables.ts'
 import { formatAttempt } from '../model/request-history.ts'
 import type { OtpNeeds } from './needs.ts'
-import { chargeRate, otpRateLimit } from './rate-limits.ts'
+import { otpRateLimit } from './rate-limits.ts'
+import { admit } from '../limits/rate-limit.ts'
 import { closeRequest, refuseIfClosed, type ClosableRequest } from './lifecycle.ts'
 import type { OtpRequest } from '../model/request.ts'
 import { afterFailure, refuseSpentBudget } from '../limits/check-budget.ts'
@@ -45,7 +46,7 @@ export type CheckResult = {
 /** The end user's answer: the code, and the payment that the caller verifies with it. */
 type Answer = { code: string; variables: MessageVariables | null }
 
-type CheckedRequest = { request: OtpRequest; phone: LoadedPhone; trust: TrustLevel }
+type CheckedRequest = ClosableRequest & { phone: LoadedPhone; trust: TrustLevel }
 
 /** Verifies codes. */
 export function createOtpVerify(needs: OtpNeeds) {
@@ -128,16 +129,18 @@ export function createOtpVerify(needs: OtpNeeds) {
         const spent = checks && refuseSpentBudget(checks, checkFailuresMax, now)
         if (spent) return refuse(spent)
         // The rate is charged for an unknown request too, so that ids cannot be probed for free.
-        const charged = chargeRate(rows, otpRateLimit(plans, rows.caller(application), 'verify'), now)
+        const limit = otpRateLimit(plans, rows.caller(application), 'verify')
+        const charged = admit(limit, rows.usage(limit), now, 'APP_RATE')
         if (isRejected(charged)) return refuse(charged)
-        const { result, changes } =
-          request && phone && trust
-            ? compare(rows, application, { request, phone, trust }, answer, now)
-            : { result: reject(requestNotFound(target)), changes: [] }
-        return {
-          result: { rate: charged.rate, request, result },
-          changes: [...charged.changes, ...changes],
-        }
+        const { rate } = charged
+        if (!request || !phone || !trust)
+          return {
+            result: { rate, request, result: reject(requestNotFound(target)) },
+            changes: charged.changes,
+          }
+        const checked = { request, phone, trust, subscribers: rows.subscribers(application.id) }
+        const { result, changes } = compare(rows, application, checked, answer, now)
+        return { result: { rate, request, result }, changes: [...charged.changes, ...changes] }
       },
     }
   }
@@ -164,34 +167,33 @@ export function createOtpVerify(needs: OtpNeeds) {
   function compare(
     rows: Rows,
     application: CallingApplication,
-    { request, phone, trust }: CheckedRequest,
+    checked: CheckedRequest,
     { code, variables }: Answer,
     now: number,
   ): Decision<OtpRequest | Rejected> {
-    const closable = { request, subscribers: rows.subscribers(application.id) }
-    const closed = refuseIfClosed(newId, closable, now)
+    const closed = refuseIfClosed(newId, checked, now)
     if (closed) return closed
+    const { request, phone } = checked
     if (!matchesCode(keys, request.id, code, request.codeHash, variables))
-      return countFailure(closable, phone, trust, describeWrongCode(request, variables), now)
+      return countFailure(checked, describeWrongCode(request, variables), now)
     const sender = listedSenderOf(rows, application, phone.record, request, now)
     const guardKeys = guard.keysToConvert(request, sender, now)
-    const counts = guard.convert(rows.guard, guardKeys, request, sender, now)
-    return markVerified(closable, phone, trust, { counts, network: guardKeys?.subjects?.network }, now)
+    const counts = guardKeys && guard.convert(rows.guard, guardKeys, request, sender, now)
+    return markVerified(checked, counts, guardKeys?.subjects?.network, now)
   }
 
   /** Counts the attempt with a wrong code; the last one fails the request. */
   function countFailure(
-    { request, subscribers }: ClosableRequest,
-    { record, ...handle }: LoadedPhone,
-    trust: TrustLevel,
+    { request, subscribers, phone, trust }: CheckedRequest,
     fault: string,
     now: number,
   ): Decision<Rejected> {
+    const { record } = phone
     const counted = { ...request, attempts: request.attempts + 1, updatedAt: now }
     const changes: Change[] = [{ kind: 'request', request: counted, isNew: false }]
     if (isLimited(request)) {
       const failed = withUsage(record, trust, { checks: afterFailure(record.usages[trust].checks, now) })
-      changes.push({ kind: 'phone', handle, record: failed })
+      changes.push({ kind: 'phone', handle: phone, record: failed })
     }
     const detail = formatAttempt(counted.attempts)
     changes.push(eventChange(newId, 'otp.attempt_failed', counted, subscribers, now, { detail }))
@@ -209,12 +211,16 @@ export function createOtpVerify(needs: OtpNeeds) {
     return { result: reject(wrongCode), changes }
   }
 
-  /** Marks the request verified, and its phone as known to the developer. */
+  /**
+   * Marks the request verified, and its phone as known to the developer.
+   *
+   * @param guardChanges absent if the guard does not count the request
+   * @param network key of the guard's counts, where the phone is evidence from now on
+   */
   function markVerified(
-    { request, subscribers }: ClosableRequest,
-    { record, ...handle }: LoadedPhone,
-    trust: TrustLevel,
-    { counts: guardChanges, network }: { counts: GuardChanges; network: string | undefined },
+    { request, subscribers, phone, trust }: CheckedRequest,
+    guardChanges: GuardChanges | undefined,
+    network: string | undefined,
     now: number,
   ): Decision<OtpRequest> {
     const verified: OtpRequest = {
@@ -224,14 +230,14 @@ export function createOtpVerify(needs: OtpNeeds) {
       verifiedAt: now,
       updatedAt: now,
     }
-    const after = afterVerification(record, newId, verified, trust, now, network)
-    const { record: known, removedFromDay, addedToDay } = after
+    const after = afterVerification(phone.record, newId, verified, trust, now, network)
+    const { record, removedFromDay, addedToDay } = after
     const counts = { verified: 1, active: addedToDay === undefined ? 0 : 1 }
     const changes: Change[] = [
       { kind: 'request', request: verified, isNew: false },
-      { kind: 'phone', handle, record: known },
-      { kind: 'guard', changes: guardChanges },
+      { kind: 'phone', handle: phone, record },
     ]
+    if (guardChanges) changes.push({ kind: 'guard', changes: guardChanges })
     if (removedFromDay !== undefined) changes.push(countChange(verified, { active: -1 }, removedFromDay))
     changes.push(
       countChange(verified, counts, utcDay(now)),
@@ -251,7 +257,8 @@ export function createOtpVerify(needs: OtpNeeds) {
     target: ReadTarget,
     now: number,
   ): TrustLevel {
-    const { clientIp = null, deviceId = null } = 'phone' in target ? target : {}
+    if (!('phone' in target)) return trustOfRequest(record, request)
+    const { clientIp = null, deviceId = null } = target
     if (clientIp === null && deviceId === null) return trustOfRequest(record, request)
     const contexts = hashContexts(keys, request.developerId, { clientIp, deviceId })
     return trustOfCall(record, { clientIp, contexts }, now)

@@ -178,7 +178,7 @@ describeEachDatabase('a rate limit', (database, kind) => {
     const newest = { at: start + 5, seq: 7 }
     const usage = { used: 1, newest, expiringAt: undefined, hasLater: false }
     expect(admit(minute('app_1', 3), usage, start, 'APP_RATE')).toMatchObject({
-      admission: { at: start + 5, seq: 8 },
+      changes: [{ admission: { at: start + 5, seq: 8 } }],
     })
   })
 
@@ -188,8 +188,8 @@ describeEachDatabase('a rate limit', (database, kind) => {
     const result = admit(limit, usage, start, 'APP_RATE')
     expect(result).not.toHaveProperty('then')
     expect(result).toMatchObject({
-      admission: { policy, subject: limit.subject, at: start, seq: 1 },
-      state: { remaining: 0 },
+      changes: [{ admission: { policy, subject: limit.subject, at: start, seq: 1 } }],
+      rate: { remaining: 0 },
     })
   })
 })

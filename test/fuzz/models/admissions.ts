@@ -1,6 +1,7 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import { admit, peekRateLimit } from '../../../src/domain/limits/rate-limit.ts'
+import { isRejected } from '../../../src/domain/model/rejected.ts'
 import {
   measure,
   admissionLifetimeMs,
@@ -84,9 +85,9 @@ export const admissionModel = defineBodyModel<Call, State>({
       return void (await tx.rateLimits.deleteOldest(now - admissionLifetimeMs, call.rows))
     const limit = toLimit(call.subject, call.policy, call.limit)
     const result = admit(limit, await tx.rateLimits.usage(limit, now), now, 'TEST')
-    if (result.refused) return result.refused.rate
-    if (result.admission) tx.rateLimits.insert([result.admission])
-    return result.state
+    if (isRejected(result)) return result.rejected.rate
+    tx.rateLimits.insert(result.changes.map(({ admission }) => admission))
+    return result.rate
   },
 
   async apply(state, call) {
@@ -95,9 +96,9 @@ export const admissionModel = defineBodyModel<Call, State>({
     if (call.kind !== 'charge') return undefined
     const limit = toLimit(call.subject, call.policy, call.limit)
     const result = admit(limit, plainUsage(state, limit), state.now, 'TEST')
-    if (result.refused) return result.refused.rate
-    if (result.admission) state.admissions.push(result.admission)
-    return result.state
+    if (isRejected(result)) return result.rejected.rate
+    state.admissions.push(...result.changes.map(({ admission }) => admission))
+    return result.rate
   },
 
   async check({ store }, state) {
