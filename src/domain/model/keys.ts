@@ -265,9 +265,9 @@ export type HashForm = (digest: Buffer) => string
 const wholeDigest: HashForm = (digest) => digest.toString('base64url')
 
 /**
- * Hashes a text that is looked up or counted by, and not stored itself, with all versions of a key, of which there is one
- * at least: version 1 hashes the text, version n the hash of the version before, and appends `~n`. A stored hash can so be
- * brought to a new version without the text, and one who has an old version alone cannot compute the new hash.
+ * Hashes a text that is looked up or counted by, and not stored itself, with all versions of a key, at least one: version
+ * 1 hashes the text, version n the hash of the version before, and appends `~n`. A stored hash can so be brought to a new
+ * version without the text, and one who has an old version alone cannot compute the new hash.
  */
 export const indexHash = (key: IndexKey, text: string, form: HashForm = wholeDigest): string =>
   key.reduce((value, version, index) => hashVersion(version, index, value, form), text)
