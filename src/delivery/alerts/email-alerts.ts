@@ -104,10 +104,36 @@ function toMail(notice: AlertNotice, { to, from, server }: { to: string; from: s
   }
 }
 
-/** Names the cause without the texts of the server, which may repeat what was sent: `EAUTH, SMTP 535`. */
+/** Causes by the code of nodemailer. */
+const causeTexts: Readonly<Record<string, string>> = {
+  EAUTH: 'user or password refused',
+  ECONNECTION: 'connection closed',
+  EDNS: 'unknown host',
+  EENVELOPE: 'sender or recipient refused',
+  ETIMEDOUT: 'no answer in time',
+  ETLS: 'no STARTTLS offered',
+}
+
+/** Causes of a connection that was not made, for which nodemailer has one code, by the text of the system or of OpenSSL. */
+const connectionTexts: readonly [pattern: RegExp, text: string][] = [
+  [/ECONNREFUSED/, 'connection refused'],
+  [/WRONG_VERSION_NUMBER/, 'no TLS on this port'],
+  [/certificate/i, 'certificate not trusted, or of another host'],
+]
+
+/**
+ * Names the cause without the texts of the server, which may repeat what was sent:
+ * `user or password refused (EAUTH, SMTP 535)`.
+ */
 function failureOf(error: unknown): string {
   if (!(error instanceof Error)) return 'ERROR'
   const code = 'code' in error && typeof error.code === 'string' ? error.code : 'ERROR'
   const reply = 'responseCode' in error && typeof error.responseCode === 'number' ? error.responseCode : null
-  return reply === null ? code : `${code}, SMTP ${reply}`
+  const codes = reply === null ? code : `${code}, SMTP ${reply}`
+  // RFC 4954 §6: the server wants a login.
+  if (reply === 530) return `login required (${codes})`
+  const { message } = error
+  const text =
+    code === 'ESOCKET' ? connectionTexts.find(([pattern]) => pattern.test(message))?.[1] : causeTexts[code]
+  return text === undefined ? codes : `${text} (${codes})`
 }
