@@ -57,7 +57,7 @@ export type BreakdownItem = Omit<BreakdownRow, CostCount> & {
 type ItemCosts = Record<CostCount, number> & {
   /** ISO 4217. */
   currency: string
-  /** Without the cost of relayed codes. Rounded to millionths; null without verified codes. */
+  /** Without the cost of relayed codes. Rounded to millionths; null without verified codes, or without a priced message. */
   costPerVerified: number | null
 }
 
@@ -252,11 +252,15 @@ const addCounts = ({ key, ...a }: BreakdownRow, b: BreakdownRow): BreakdownRow =
   return sums
 }
 
-const toCosts = (row: BreakdownRow, currency: string): ItemCosts => ({
-  currency,
-  ...pick(row, ['cost', 'estimatedCost', 'relayedCost', 'unpriced']),
-  costPerVerified: row.verified === 0 ? null : Math.round((row.cost - row.relayedCost) / row.verified),
-})
+function toCosts(row: BreakdownRow, currency: string): ItemCosts {
+  const { cost, relayedCost, unpriced, verified, sent, relayed } = row
+  const isKnown = verified > 0 && unpriced < sent + relayed
+  return {
+    currency,
+    ...pick(row, ['cost', 'estimatedCost', 'relayedCost', 'unpriced']),
+    costPerVerified: isKnown ? Math.round((cost - relayedCost) / verified) : null,
+  }
+}
 
 /** A code can be sent more than once, and verified where the message was counted on another day. */
 const percentage = (part: number, whole: number) =>

@@ -63,7 +63,8 @@ const counts = {
   ),
   costPerVerified: nullable(
     Type.String({
-      description: '`cost` without `relayedCost`, divided by `verified`; null if nothing was verified.',
+      description:
+        '`cost` without `relayedCost`, divided by `verified`; null if nothing was verified, or no message has a known price.',
     }),
   ),
   unpriced: nullable(Type.Integer({ description: 'Messages whose price is unknown.' })),

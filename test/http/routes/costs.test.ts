@@ -107,11 +107,15 @@ describeEachDatabase('costs', (database) => {
       return Response.json({ messages: [{ messageId: `m-${id}`, status: { groupId: 1 } }] })
     })
     const requestId = await send(usPhone(1))
-    expect(await list('by=provider')).toMatchObject([{ key: 'spare', cost: '0', unpriced: 1 }, { key: null }])
+    await otp.verifyRightCode(app, requestId)
+    expect(await list('by=provider')).toMatchObject([
+      { key: 'spare', cost: '0', costPerVerified: null, verified: 1, unpriced: 1 },
+      { key: null },
+    ])
     infobip.calls.splice(0, 1)
     await receive(requestId, 3, { price: { pricePerMessage: 0.0341, currency: 'EUR' } })
     expect(await list('by=provider')).toMatchObject([
-      { key: 'spare', cost: '0.0341', estimatedCost: '0', unpriced: 0 },
+      { key: 'spare', cost: '0.0341', costPerVerified: '0.0341', estimatedCost: '0', unpriced: 0 },
       { key: null },
     ])
   })
