@@ -159,6 +159,18 @@ describeEachDatabase('the ready page', (open, kind) => {
     expect((await get(id)).requestId).not.toBe(back)
   })
 
+  test('sends one message for two forms that arrive at once', async () => {
+    const { id, visitor } = await visit()
+    const form = { action: 'send', phone: newPhone() }
+    const answers = await Promise.all([visitor.submit(form), visitor.submit(form)])
+    for (const { text } of answers) expect(text).toContain('autocomplete="one-time-code"')
+    const sent = await service.request<unknown[]>('GET', `/v1/otp?phone=${encodeURIComponent(form.phone)}`, {
+      as: owner,
+    })
+    expect(sent.data).toHaveLength(1)
+    expect((await get(id)).status).toBe('sent')
+  })
+
   test('sends again within 30 seconds in another browser, in which the first code cannot be entered', async () => {
     const { id, url, visitor } = await visit()
     const phone = newPhone()
