@@ -35,6 +35,8 @@ import type { Awaitable } from '../domain/model/awaitable.ts'
 
 const knownCredentialsMax = 10_000
 
+type CredentialKind = 'all' | 'key' | 'joined by client' | 'joined by id' | 'token'
+
 /** Key of what is known without a version, which operations check again. */
 const noVersion = 0
 
@@ -76,49 +78,46 @@ export function createAppAuthenticator({
   }
 
   const known = createVersionedCache<CallingApplication>(knownCredentialsMax)
-  const knownVersions = createVersionedCache<CallingApplication>(knownCredentialsMax)
 
   /**
-   * @param key what `check` looks at
+   * Finds credentials by their hash: a header has no line break, and the time that this takes tells nothing about them.
+   *
+   * @param presented what `check` looks at. It begins with its kind, so that no credentials pass for those of another
    * @param isCheckedAgain whether an operation checks the caller again
    * @throws what `check` throws
    */
   function remember(
-    cache: typeof known,
-    key: () => string,
+    presented: readonly [kind: CredentialKind, ...Array<string | undefined>],
     check: () => Promise<CallingApplication>,
     isCheckedAgain = false,
   ): Awaitable<CallingApplication> {
     const version = store.read.applications.configurationVersion()
     if (version === undefined && !isCheckedAgain) return check()
-    const name = key()
-    const found = cache.get(name, version ?? noVersion)
+    const key = hash('sha256', presented.join('\n'), 'base64')
+    const found = known.get(key, version ?? noVersion)
     if (found) return found
     return check().then((checked) => {
       const application = { ...checked, configurationVersion: version }
-      cache.set(name, version ?? noVersion, application)
+      known.set(key, version ?? noVersion, application)
       return application
     })
   }
 
-  // A header has no line break. The time that it takes to find a hash tells nothing about the values.
-  const digest = (...presented: Array<string | undefined>) => hash('sha256', presented.join('\n'), 'base64')
-
-  function remembered(presented: Credentials, isCheckedAgain: boolean): Awaitable<CallingApplication> {
+  function authenticate(presented: Credentials, isCheckedAgain: boolean): Awaitable<CallingApplication> {
     if ('accessToken' in presented) {
       const { appId, version } = readToken(presented.accessToken)
-      const check = () => checkVersion(appId, version)
-      return remember(knownVersions, () => `${appId} ${version}`, check, isCheckedAgain)
+      return remember(['token', appId, `${version}`], () => checkVersion(appId, version), isCheckedAgain)
     }
     if ('joinedSecrets' in presented) {
-      const name = 'clientId' in presented ? ['client', presented.clientId] : ['app', presented.applicationId]
-      const key = () => digest('joined', ...name, presented.joinedSecrets)
-      return remember(known, key, () => checkJoined(presented), isCheckedAgain)
+      const { joinedSecrets } = presented
+      const check = () => checkJoined(presented)
+      return 'clientId' in presented
+        ? remember(['joined by client', presented.clientId, joinedSecrets], check, isCheckedAgain)
+        : remember(['joined by id', presented.applicationId, joinedSecrets], check, isCheckedAgain)
     }
     requireCredentials(presented)
     const { clientId, clientSecret, apiKey } = presented
-    const key = () => digest(clientId, clientSecret, apiKey)
-    return remember(known, key, () => checkAll(presented), isCheckedAgain)
+    return remember(['all', clientId, clientSecret, apiKey], () => checkAll(presented), isCheckedAgain)
   }
 
   /** @throws UNAUTHENTICATED it was not made here, or is too old */
@@ -136,8 +135,8 @@ export function createAppAuthenticator({
   }
 
   return {
-    authenticate: async (presented) => remembered(presented, false),
-    authenticateForOperation: (presented) => remembered(presented, true),
+    authenticate: async (presented) => authenticate(presented, false),
+    authenticateForOperation: (presented) => authenticate(presented, true),
 
     issueToken({ id, credentialsVersion }) {
       const expiresAt = clock.now() + tokenSeconds * 1000
@@ -146,11 +145,7 @@ export function createAppAuthenticator({
 
     authenticateKey: async (apiKey) => {
       if (!apiKey) throw missingCredential('x-api-key', 'Send the API key of an application.')
-      return remember(
-        known,
-        () => digest(apiKey),
-        async () => requireActive(await findByKey(apiKey)),
-      )
+      return remember(['key', apiKey], async () => requireActive(await findByKey(apiKey)))
     },
 
     async findActive(applicationId) {

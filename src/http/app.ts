@@ -156,12 +156,13 @@ export function createApp(services: AppServices) {
     .onRequest(({ request, set }) => {
       Object.assign(set.headers, securityHeaders)
       set.headers['x-request-id'] = services.newId('req')
-      Object.assign(set.headers, corsHeaders(services.corsOrigins, request))
+      if (services.corsOrigins.length > 0)
+        Object.assign(set.headers, corsHeaders(services.corsOrigins, request))
       const isTooLarge = Number(request.headers.get('content-length') ?? 0) > bodyBytesMax
       // A façade authenticates its caller first.
       if (isTooLarge && !isFacadePath(new URL(request.url).pathname)) throw payloadTooLarge()
-      const isAllowedPreflight = isPreflight(request) && 'access-control-allow-origin' in set.headers
-      return isAllowedPreflight ? new Response(null, { status: 204 }) : undefined
+      const isOfAllowedPage = 'access-control-allow-origin' in set.headers
+      return isOfAllowedPage && isPreflight(request) ? new Response(null, { status: 204 }) : undefined
     })
     .onBeforeHandle(({ request }) => {
       refuseAmbiguousQuery(request.url)
@@ -222,7 +223,6 @@ const isPreflight = (request: Request) =>
  * are not allowed, because pages send the token in a header.
  */
 function corsHeaders(origins: readonly string[], request: Request): Record<string, string> {
-  if (origins.length === 0) return {}
   const origin = request.headers.get('origin')
   if (origin === null) return {}
   const headers: Record<string, string> = { vary: 'Origin' }

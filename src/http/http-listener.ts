@@ -59,7 +59,7 @@ export function listenHttp(
     if (!isSafeMethod(method)) return refuse(new ServiceError('FORBIDDEN', 'Use https.'), path)
     if (!needs.isReady())
       return probePath.test(path)
-        ? // Rebuilt, because the framework does not find the path behind a short host: see `normalizeAuthority`.
+        ? // Rebuilt, because the framework does not find the path behind a short host: see `routerStart` of the other listener.
           needs.answerProbe(new Request(`http://localhost${path}`, { method }))
         : refuse(new ServiceError('UNAVAILABLE', 'There is no certificate yet. Try again later.'), path)
     const origin = url === null ? undefined : needs.httpsOrigin(url.hostname)

@@ -58,7 +58,10 @@ export async function readText(request: Request): Promise<string> {
       'Compressed bodies are not supported. Send the body without Content-Encoding.',
     )
   }
-  const bytes = await readBytes(request)
+  if (request.body === null) return ''
+  const length = request.headers.get('content-length')
+  if (Number(length) > bodyBytesMax) throw payloadTooLarge()
+  const bytes = await (length === null ? readStream(request.body) : request.bytes()).catch(bodyError)
   try {
     return utf8.decode(bytes)
   } catch {
@@ -66,17 +69,10 @@ export async function readText(request: Request): Promise<string> {
   }
 }
 
-async function readBytes(request: Request): Promise<Uint8Array> {
-  const { body } = request
-  if (body === null) return new Uint8Array()
-  if (Number(request.headers.get('content-length') ?? 0) > bodyBytesMax) throw payloadTooLarge()
-  try {
-    return request.headers.has('content-length') ? await request.bytes() : await readStream(body)
-  } catch (error) {
-    if (error instanceof ServiceError) throw error
-    // The client disconnected or timed out.
-    throw malformedJson('The body ended before Content-Length bytes were received.')
-  }
+/** The client disconnected or timed out, unless the body is too large. */
+function bodyError(error: unknown): never {
+  if (error instanceof ServiceError) throw error
+  throw malformedJson('The body ended before Content-Length bytes were received.')
 }
 
 /** Reads up to the limit, because a body without Content-Length may never end. */

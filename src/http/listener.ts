@@ -77,12 +77,8 @@ export function listen(
 ): Listener {
   const { monotonic, timers } = world
   const handle = app.compile().fetch
-  const toResponse = (error: ServiceError, url = '', traceId = newId('req')) => {
-    const { status, headers, body } = presentError(
-      error,
-      traceId,
-      /^\w+:\/\/[^/]*([^?]*)/.exec(url)?.[1] ?? url,
-    )
+  const toResponse = (error: ServiceError, path = '', traceId = newId('req')) => {
+    const { status, headers, body } = presentError(error, traceId, path)
     return Response.json(body, {
       status,
       headers: { ...securityHeaders, 'x-request-id': traceId, ...headers },
@@ -91,17 +87,22 @@ export function listen(
   /** Bun's request for each rewritten one. */
   const originalRequests = new WeakMap<Request, Request>()
   const respond = (request: IncomingRequest) => {
-    const normalized = normalizeAuthority(request)
-    if (!normalized) return toResponse(invalidHost(), request.url)
+    const { url, headers } = request
+    const start = findPath(url, headers.get('host'))
+    if (start === undefined) return toResponse(invalidHost(), /^\w+:\/\/[^/]*([^?]*)/.exec(url)?.[1] ?? url)
+    const queryStart = url.indexOf('?', start)
+    const path = url.slice(start, queryStart === -1 ? undefined : queryStart)
     // RFC 9110 §10.1.1; Bun itself answers `100-continue`.
-    const expectation = request.headers.get('expect')
+    const expectation = headers.get('expect')
     if (expectation !== null && !/^(100-continue)?$/i.test(expectation))
-      return toResponse(expectationFailed(), normalized.url)
-    const verdict = judgePath(request.method, normalized.url, request.params)
-    if (verdict === 'not_found') return toResponse(routeNotFound(), normalized.url)
-    if (verdict !== 'route') return redirect(verdict.location)
-    if (normalized !== request) originalRequests.set(normalized, request)
-    return handle(normalized)
+      return toResponse(expectationFailed(), path)
+    const verdict = judgePath(request.method, path, request.params)
+    if (verdict === 'not_found') return toResponse(routeNotFound(), path)
+    if (verdict === 'redirect') return redirect(path.slice(0, -1) + url.slice(start + path.length))
+    if (start >= routerStart) return handle(request)
+    const rewritten = new Request(`http://localhost${url.slice(start)}`, request)
+    originalRequests.set(rewritten, request)
+    return handle(rewritten)
   }
   const redirect = (location: string) =>
     new Response(null, {
@@ -233,27 +234,24 @@ const withOriginalRequests = (server: Bun.Server<undefined>, originalRequests: W
 const authority = /^[A-Za-z0-9._~:[\]-]+$/
 
 /**
- * Ensures that the router sees the path of the request line, regardless of the `Host` header.
- *
- * Bun builds the URL from host and path, and the framework searches for the path from the eleventh character of the
- * URL on. A short or malformed authority would therefore route to another path and bypass the rules of a proxy.
+ * Where the framework begins to look for the path in a URL. It would route a request with a shorter authority to another
+ * path, which would bypass the rules of a proxy.
+ */
+const routerStart = 11
+
+/**
+ * Finds where the path of the request line begins in the URL that Bun builds from host and path.
  *
  * @returns undefined if the `Host` header is invalid
  */
-export function normalizeAuthority(request: Request): Request | undefined {
-  const host = request.headers.get('host')
-  const { url } = request
+function findPath(url: string, host: string | null): number | undefined {
   // HTTP/1.0 without Host: Bun's URL is only the path.
-  if (host === null || host === '') return url.startsWith('/') ? withPath(request, url) : undefined
+  if (host === null || host === '') return url.startsWith('/') ? 0 : undefined
   // With an invalid authority, Bun does not resolve dot segments in the path.
   if (!authority.test(host) || !URL.canParse(url)) return undefined
-  const start = url.indexOf('://') + 3
-  const length = url.indexOf('/', start) - start
-  if (length < 0) return undefined
-  return length >= 4 ? request : withPath(request, url.slice(start + length))
+  const start = url.indexOf('/', url.indexOf('://') + 3)
+  return start === -1 ? undefined : start
 }
-
-const withPath = (request: Request, path: string) => new Request(`http://localhost${path}`, request)
 
 const expectationFailed = () =>
   new ServiceError(

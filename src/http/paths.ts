@@ -26,24 +26,19 @@ const slashPaths = /^\/(?:v1\/)?docs\/$/
 
 /**
  * Decides on the path of a request before it is routed: a backslash, an empty segment or a dot segment, also
- * percent-encoded, is no route. One trailing slash is redirected if the method is safe.
+ * percent-encoded, is no route. One trailing slash is removed by a redirect if the method is safe.
  *
- * @param url the request's URL, absolute
  * @param params the segments of the path as it was sent, decoded; undefined if Bun matched none of `rawPathRoutes`
  */
 export function judgePath(
   method: string,
-  url: string,
+  path: string,
   params: Readonly<Record<string, string>> | undefined,
-): 'route' | 'not_found' | { location: string } {
+): 'route' | 'not_found' | 'redirect' {
   if (!params) return 'not_found'
   for (const name in params) if (isAmbiguous(params[name] ?? '')) return 'not_found'
-  const start = url.indexOf('/', url.indexOf('://') + 3)
-  const queryStart = url.indexOf('?', start)
-  const path = queryStart === -1 ? url.slice(start) : url.slice(start, queryStart)
   if (path === '/' || !path.endsWith('/') || slashPaths.test(path)) return 'route'
-  if (!isSafeMethod(method)) return 'not_found'
-  return { location: path.slice(0, -1) + (queryStart === -1 ? '' : url.slice(queryStart)) }
+  return isSafeMethod(method) ? 'redirect' : 'not_found'
 }
 
 const isAmbiguous = (segment: string) => segment === '.' || segment === '..' || segment.includes('\\')

@@ -7,7 +7,6 @@ import type { CallLimits } from '../domain/limits/call-limits.ts'
 import { setRateHeaders } from './rate-headers.ts'
 import { readTrace } from './trace.ts'
 import type { AuthenticateDeveloper } from './require-developer.ts'
-import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 type Headers = Record<string, string | undefined>
 
@@ -23,17 +22,17 @@ const deferredChecks = new WeakMap<Request, () => Promise<unknown>>()
  * Authenticates the caller of a route that ends in an operation: see `authenticateForOperation`. An error before it is
  * returned only to a caller whose credentials are current.
  */
-export const authenticateForOperation = (
+export async function authenticateForOperation(
   auth: AppAuth,
   credentials: Credentials,
   request: Request,
-): Awaitable<CallingApplication> =>
-  andThen(auth.authenticateForOperation(credentials), (application) => {
-    // On PostgreSQL the operation checks the credentials.
-    if (application.configurationVersion === undefined)
-      deferredChecks.set(request, () => auth.authenticate(credentials))
-    return addTrace(application, request)
-  })
+): Promise<CallingApplication> {
+  const application = await auth.authenticateForOperation(credentials)
+  // On PostgreSQL the operation checks the credentials.
+  if (application.configurationVersion === undefined)
+    deferredChecks.set(request, () => auth.authenticate(credentials))
+  return addTrace(application, request)
+}
 
 /** Adds the trace context of the call, which goes to providers and webhooks. */
 export function addTrace(application: CallingApplication, request: Request): CallingApplication {
@@ -47,11 +46,9 @@ export function addTrace(application: CallingApplication, request: Request): Cal
  * invalid, too.
  */
 export const requireApplication = (auth: AppAuth) =>
-  new Elysia({ name: 'require-application' }).derive({ as: 'scoped' }, ({ headers, request }) =>
-    andThen(authenticateForOperation(auth, readAppCredentials(headers), request), (application) => ({
-      application,
-    })),
-  )
+  new Elysia({ name: 'require-application' }).derive({ as: 'scoped' }, async ({ headers, request }) => ({
+    application: await authenticateForOperation(auth, readAppCredentials(headers), request),
+  }))
 
 /**
  * Authenticates the caller of a request that failed before its operation, which would have done it.

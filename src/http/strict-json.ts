@@ -3,6 +3,9 @@ import { isRepeatableName } from './caller-names.ts'
 /** Maximum nesting of arrays and objects. No request of the API needs more than two levels. */
 const depthMax = 32
 
+/** A string where a search begins, and the colon that follows the name of a property. */
+const stringToken = /"([^"\\]*(?:\\.[^"\\]*)*)"([ \t\r\n]*:)?/y
+
 /**
  * Parses JSON that every parser reads the same way (I-JSON, RFC 7493 §2): no duplicate names and no unpaired surrogates.
  * Also rejects NUL, which not every database can store, and nesting that could overflow the stack of later recursion.
@@ -13,14 +16,17 @@ export function parseStrictJson(text: string): unknown {
   const value = parse(text)
   /** Property names of every open object; an empty set for an array. */
   const openObjects: Array<Set<string>> = []
-  // A loop over characters takes half the time of a regular expression.
+  // A loop over characters takes half the time of a regular expression for all tokens.
   for (let index = 0; index < text.length; index++) {
     const character = text[index]
     if (character === '"') {
-      const start = index
-      index = endOfString(text, start)
-      const name = readString(text.slice(start, index + 1))
-      if (!isPropertyName(text, index)) continue
+      stringToken.lastIndex = index
+      const [token = '', quoted = '', colon] = stringToken.exec(text) ?? []
+      index += token.length - 1
+      const name = quoted.includes('\\') ? String(JSON.parse(`"${quoted}"`)) : quoted
+      if (!name.isWellFormed() || name.includes('\0'))
+        throw new SyntaxError('A string contains NUL or an unpaired surrogate.')
+      if (colon === undefined) continue
       const names = openObjects.at(-1)
       if (names?.has(name)) {
         const which = isRepeatableName(name) ? `the property ${name}` : 'a property name'
@@ -43,24 +49,4 @@ function parse(text: string): unknown {
   } catch {
     throw new SyntaxError('The body is not valid JSON.')
   }
-}
-
-/** Finds the closing quotation mark of the string that starts at `start`. */
-function endOfString(text: string, start: number): number {
-  let end = start + 1
-  while (text[end] !== '"') end += text[end] === '\\' ? 2 : 1
-  return end
-}
-
-/** Whether a colon follows the string that ends at `end`. */
-function isPropertyName(text: string, end: number): boolean {
-  let next = end + 1
-  while (text[next] === ' ' || text[next] === '\n' || text[next] === '\r' || text[next] === '\t') next++
-  return text[next] === ':'
-}
-
-function readString(quoted: string): string {
-  const decoded = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
-  if (decoded.isWellFormed() && !decoded.includes('\0')) return decoded
-  throw new SyntaxError('A string contains NUL or an unpaired surrogate.')
 }

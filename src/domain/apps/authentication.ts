@@ -1,7 +1,6 @@
 import { notAllowed } from '../accounts/developers.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
-import type { CredentialState } from '../store/applications.ts'
 import type { Rows } from '../store/operation.ts'
 import type { CallingApplication } from '../model/application.ts'
 import type { Awaitable } from '../model/awaitable.ts'
@@ -74,13 +73,11 @@ export type AppAuth = {
  *
  * @returns the refusal UNAUTHENTICATED or FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
  */
-export const readRefusal = (
+export function readRefusal(
   rows: Pick<Rows, 'credentialState'>,
   application: CallingApplication,
-): Rejected | undefined => toRefusal(rows.credentialState(application))
-
-function toRefusal(state: CredentialState): Rejected | undefined {
-  switch (state) {
+): Rejected | undefined {
+  switch (rows.credentialState(application)) {
     case 'ok':
       return undefined
     case 'stale':

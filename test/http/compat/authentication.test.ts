@@ -102,6 +102,7 @@ describeEachDatabase('a caller of a façade', (database) => {
       { clientId: id, joinedSecrets },
       { applicationId: clientId, joinedSecrets },
       { clientId: accessToken, clientSecret: id, apiKey: '1' },
+      { clientId: 'token', clientSecret: id, apiKey: '1' },
       { applicationId: id, joinedSecrets: '1' },
       { accessToken: joinedSecrets },
     ])
