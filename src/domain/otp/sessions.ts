@@ -130,7 +130,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
    *
    * @throws as `OtpService.resend`; CONFLICT (SESSION_CLOSED)
    */
-  function resend(visit: SessionVisit, channel: Channel | undefined): Promise<SendResult | undefined> {
+  function resend(visit: SessionVisit, channel: Channel | undefined): Promise<SendResult> {
     const { application, session } = visit
     const finder = createRequestFinder(needs, application, { requestId: session.requestId ?? '' })
     return sendCounted(
@@ -139,21 +139,17 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
     )
   }
 
-  /**
-   * Counts a send or resend for the session, in the same transaction. Does nothing if the session has sent a code since the
-   * call began: two forms that arrive at once send one.
-   */
+  /** Counts a send or resend for the session, in the same transaction. */
   async function sendCounted(
     { application, session }: SessionVisit,
     send: Operation<SendDecision | Replay>,
-  ): Promise<SendResult | undefined> {
-    const outcome = await store.decide<SendDecision | Replay | undefined>({
+  ): Promise<SendResult> {
+    const outcome = await store.decide({
       ...send,
       preload: withSession(send.preload, session),
       decide(rows) {
         const current = readCurrent(rows, session)
         if (!current) return refusalDecision(reject(sessionClosed()))
-        if (current.requestId !== session.requestId) return { result: undefined, changes: [] }
         if (current.sends >= sessionSendsMax)
           return refusalDecision(reject(sendsExhausted(current, rows.now())))
         const decision = send.decide(rows)
@@ -169,7 +165,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
         }
       },
     })
-    return outcome && completeSend(needs, application, undefined, outcome)
+    return completeSend(needs, application, undefined, outcome)
   }
 
   /**

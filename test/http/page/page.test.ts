@@ -159,10 +159,10 @@ describeEachDatabase('the ready page', (open, kind) => {
     expect((await get(id)).requestId).not.toBe(back)
   })
 
-  test('sends one message for two forms that arrive at once', async () => {
+  test('sends one message for forms that arrive at once', async () => {
     const { id, visitor } = await visit()
     const form = { action: 'send', phone: newPhone() }
-    const answers = await Promise.all([visitor.submit(form), visitor.submit(form)])
+    const answers = await Promise.all(Array.from({ length: 8 }, () => visitor.submit(form)))
     for (const { text } of answers) expect(text).toContain('autocomplete="one-time-code"')
     const sent = await service.request<unknown[]>('GET', `/v1/otp?phone=${encodeURIComponent(form.phone)}`, {
       as: owner,
