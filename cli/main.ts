@@ -1,10 +1,15 @@
 // oxlint-disable-next-line import/no-unassigned-import -- it sets what the imports below read while they load
 import './environment.ts'
+import { writeSync } from 'node:fs'
 import { runCommandLine } from './program.ts'
 import { processIo } from './terminal/terminal.ts'
 
-// `otpd … | head -1` closes the pipe early; that is not a failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+  // `otpd … | head -1` closes the pipe early; that is not a failure.
+  if (code === 'EPIPE') process.exit(0)
+  writeSync(2, `Error: The output cannot be written (${code}).\n  Check that the disk has space.\n`)
+  process.exit(1)
+})
 // A closed stderr must not end the process: a server keeps running when its log is no longer read.
 process.stderr.on('error', () => {})
 

@@ -266,9 +266,13 @@ export function loadConfig(
       s3: backup.secrets,
     },
   }
-  const { problems, warnings, values } = reader
+  const { warnings, values } = reader
+  const problems = reader.problems.toSorted((a, b) => lineNumber(a) - lineNumber(b))
   return { config: problems.length === 0 ? config : null, problems, warnings, settings: values }
 }
+
+/** Returns the line of the file that a problem is in; 0 for those of flags and variables. */
+const lineNumber = ({ source }: Problem) => Number(/:(\d+)/.exec(source)?.[1] ?? 0)
 
 /** Reads the address of the Prometheus endpoint; null disables metrics. */
 function readMetricsListen(reader: Reader) {

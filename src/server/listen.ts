@@ -26,6 +26,11 @@ function explain(code: unknown, port: number, setting: string): { reason: string
         reason: ': the address is already in use',
         remedy: `Choose another address with ${setting}, or stop the program that uses this one.`,
       }
+    case 'EADDRNOTAVAIL':
+      return {
+        reason: ': no interface of this machine has this address',
+        remedy: `Choose an address of this machine with ${setting}, or 0.0.0.0 for all of them.`,
+      }
     case 'EACCES':
       return {
         reason: `: port ${port} needs a right that this user does not have`,

@@ -132,6 +132,16 @@ test('reports every problem at once, each with its source', () => {
     expect(`${message} ${remedy}`).toMatch(/^["A-Z].*\. [A-Z].*[.?]$/)
 })
 
+test('lists the problems of a file in the order of its lines, after those of variables', () => {
+  const toml =
+    '[plans.free]\nnope = 1\n[backup]\nevery = "never"\n[server]\nlogLevel = "loud"\n[oops]\na = 1\n'
+  const { problems } = loadFile(toml, { env: { HOME: '/h', OTPD_LISTEN: 'nope' } })
+  expect(problems.map(({ source }) => source)).toEqual([
+    'OTPD_LISTEN',
+    ...[2, 4, 6, 8].map((line) => `/etc/o.toml:${line}`),
+  ])
+})
+
 describe('development mode', () => {
   test('keeps no data', () => {
     const loaded = load({ flags: { dev: true }, env: { HOME: '/h', OTPD_DATA_DIR: '/data' } })

@@ -125,7 +125,7 @@ describe('the list', () => {
 
   test('says in words how often and until when sends are refused', async () => {
     for (let sent = 0; sent < 5; sent++) await send('+14155550165')
-    expect(send('+14155550165')).rejects.toThrow('Too many codes were sent')
+    await expect(send('+14155550165')).rejects.toThrow('Too many codes were sent')
     const screen = await openLogs({ columns: 160, rows: 24 })
     await screen.waitForText(
       /▸ .*otp\.refused .* 1 send refused, next at \d\d:\d\d:\d\d \(PHONE_SEND_BUDGET\)/,

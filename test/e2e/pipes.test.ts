@@ -27,6 +27,14 @@ test('a reader that stops early is not a failure', async () => {
   expect(result).toEqual({ exitCode: 0, stdout: '#compdef otpd\n', stderr: '' })
 })
 
+test('output that cannot be written is an error that says why', async () => {
+  expect(await inBash('"$OTPD" completion zsh > /dev/full')).toEqual({
+    exitCode: 1,
+    stdout: '',
+    stderr: 'Error: The output cannot be written (ENOSPC).\n  Check that the disk has space.\n',
+  })
+})
+
 test('bash can source the completion from the program', async () => {
   const result = await inBash(
     'source <("$OTPD" completion bash); COMP_WORDS=(otpd proj); COMP_CWORD=1; _otpd; echo "${COMPREPLY[@]}"',

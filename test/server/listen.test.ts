@@ -24,7 +24,8 @@ test('a port that is in use, and one that the user may not have, are told apart'
     'With systemd, add AmbientCapabilities=CAP_NET_BIND_SERVICE to the unit; otherwise choose a port from 1024 on with --listen.',
   ])
   expect(explain('EADDRNOTAVAIL')).toEqual([
-    'cannot listen on 0.0.0.0:443',
-    'Choose another address with --listen.',
+    'cannot listen on 0.0.0.0:443: no interface of this machine has this address',
+    'Choose an address of this machine with --listen, or 0.0.0.0 for all of them.',
   ])
+  expect(explain('EINVAL')).toEqual(['cannot listen on 0.0.0.0:443', 'Choose another address with --listen.'])
 })
