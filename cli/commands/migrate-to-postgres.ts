@@ -43,8 +43,8 @@ export function addMoveCommand(migrate: Command, runCommand: RunCommand) {
         if (result.outcome === 'checked') output.suggestNext('otpd migrate to-postgres')
         else {
           output.note(
-            `The data directory serves no more. Keep its master key: every node needs it (OTPD_MASTER_KEY_FILE).
-Backups of SQLite hold the data of today, and erased people come back with them: delete them when you need them no more.`,
+            `This data directory no longer serves. Keep its master key: every node needs it (OTPD_MASTER_KEY_FILE).
+SQLite backups still contain people whom you erase from now on: delete them once you no longer need them.`,
           )
           output.suggestNext('otpd serve')
         }
@@ -61,7 +61,7 @@ function formatResult({ output: { paint } }: Context, { outcome, tables }: HostM
       ? `${tick} The data directory can be moved; nothing was changed`
       : `${tick} Moved to PostgreSQL, and compared`,
     formatFacts(
-      filled.map(({ name, rows }) => [name, `${rows} rows`]),
+      filled.map(({ name, rows }) => [name, rows === 1 ? '1 row' : `${rows} rows`]),
       paint,
     ),
   ].join('\n')

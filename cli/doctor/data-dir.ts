@@ -128,7 +128,8 @@ function databaseChecks({ database, isHeld, upgrade }: OpenDirectory, { migrate 
         : fault('database', `cannot be read (${database.cause})`, 'Check its permissions and the disk.'),
     ]
   }
-  const { damage } = database
+  const { damage, moved } = database
+  if (moved) return [fault('database', moved.message, moved.remedy)]
   return [
     upgrade ? upgradeCheck(upgrade) : schemaCheck(database, { isHeld, migrate }),
     damage === null ? ok('database', 'intact') : fault('database', `damaged: ${damage}`, restore),

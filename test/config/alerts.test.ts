@@ -66,7 +66,7 @@ describe('alerts', () => {
     ['[[alerts]]\nkind = "webhook"\nurl = "http://ops.example.com"', '3 url is not an https URL.'],
     [
       '[[alerts]]\nkind = "webhook"\nulr = "https://ops.example.com"',
-      '3 Alerts of kind webhook have no setting ulr.|2 url is missing.',
+      '2 url is missing.|3 Alerts of kind webhook have no setting ulr.',
     ],
     ['[[alerts]]\nkind = "ntfy"\nurl = "https://ntfy.sh/a"\nmin = "info"', '4 This is not a severity.'],
     [

@@ -91,20 +91,20 @@ provider = ["main"]
   expect(problemTexts).toEqual([
     '9 Another provider is already named main.',
     '10 There is no such provider kind.',
+    '13 from is missing.',
+    '15 accountSid does not look right.',
     '16 authToken is a secret and must not be in this file.',
     '17 Providers of kind twilio have no setting form.',
-    '15 accountSid does not look right.',
-    '13 from is missing.',
     '20 This is not a valid provider name.',
     '23 "OTPD_TOKEN" is reserved: variables that begin with OTPD_ are settings.',
     '28 Twilio does not support telegram.',
     '32 countries has "Netherlands", which is not valid.',
     '33 inbox cannot be combined with other providers.',
     '33 There is no provider mian.',
-    '37 Routes have no setting provider.',
     '36 The route has no valid channel.',
     '36 prefixes has "0031", which is not valid.',
     '36 The route has no providers.',
+    '37 Routes have no setting provider.',
   ])
   expect(problems.every(({ remedy }) => remedy.length > 0)).toBe(true)
   expect(problems.find(({ message }) => message.includes('provider kind'))?.remedy).toContain('twilio')

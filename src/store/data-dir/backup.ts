@@ -15,6 +15,7 @@ import type { OnStep } from '../../shared/progress.ts'
 import { systemErrorCode, OperationRefused } from './data-dir.ts'
 import { computeFileMac, writeMacFile } from './backup-mac.ts'
 import { requireDatabase } from './missing-database.ts'
+import { requireNotMoved } from './moved.ts'
 import { driverCode } from '../engine/errors.ts'
 
 /** A finished backup, with the number of rows by noun. */
@@ -31,7 +32,8 @@ export type BackupRows = { accounts: number; applications: number; otpRequests: 
  * @param file path of the backup; an existing file is never overwritten
  * @param masterKey authenticates the backup
  * @param onStep called as the work goes on
- * @throws OperationRefused FILE_EXISTS, NO_DATABASE, DATABASE_DAMAGED, FILE_NOT_WRITABLE
+ * @throws OperationRefused FILE_EXISTS, NO_DATABASE, DATABASE_DAMAGED, FILE_NOT_WRITABLE; StartRefused the data was moved to
+ *   PostgreSQL
  */
 export async function backUpDatabase(
   database: string,
@@ -59,7 +61,8 @@ export const draftFile = (file: string) => `${file}.${randomUUID()}.part`
 /**
  * Writes the copy that a backup is made of, and counts it. See `backUpDatabase`.
  *
- * @throws OperationRefused NO_DATABASE, DATABASE_DAMAGED; errors of SQLite and the file system pass unchanged
+ * @throws OperationRefused NO_DATABASE, DATABASE_DAMAGED; StartRefused the data was moved to PostgreSQL; errors of SQLite and
+ *   the file system pass unchanged
  */
 export async function copyForBackup(
   database: string,
@@ -68,7 +71,10 @@ export async function copyForBackup(
   options: { isTemporary?: boolean } = {},
 ): Promise<Omit<Backup, 'file'>> {
   requireDatabase(dirname(database))
-  const newestSeq = withReadonlyConnection(database, readNewestEventSeq)
+  const newestSeq = withReadonlyConnection(database, (connection) => {
+    requireNotMoved(connection)
+    return readNewestEventSeq(connection)
+  })
   copyDatabase(database, file, onStep, options)
   const rows = withReadonlyConnection(file, (connection) => {
     if (readNewestEventSeq(connection) < newestSeq) throw damagedDatabaseError(file)

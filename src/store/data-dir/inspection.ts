@@ -4,6 +4,7 @@ import { basename, dirname } from 'node:path'
 import type { OnStep } from '../../shared/progress.ts'
 import { createKeyring, masterKeyCheck } from '../../domain/model/keys.ts'
 import { verifyAuditTrail, type AuditVerification } from './audit-chains.ts'
+import { describeMoved } from './moved.ts'
 import { openReadonly, readDatabase } from './open-readonly.ts'
 import { dataFiles, systemErrorCode, StartRefused } from './data-dir.ts'
 import { listMasterKeyChecks, noMasterKeyOpens, openDataKeys } from './data-keys.ts'
@@ -63,6 +64,8 @@ type DatabaseInspection =
       missingSpace: MissingSpace | null
       /** Reason why this version cannot use its schema; null if it can. */
       schemaError: string | null
+      /** Where its data was moved, and what to do; null if it was not. */
+      moved: { message: string; remedy: string } | null
       /** Master keys that open it: two while one replaces the other. */
       masterKeys: number
       /** Damage that SQLite found in the file; null if intact. */
@@ -192,6 +195,7 @@ function inspectDatabase(
             : findMissingSpace(dirname(path), usedBytes(connection), {
                 pending: sqliteMigrations.filter(({ name }) => schema.pending.includes(name)),
               }),
+        moved: schema.schemaError === null ? describeMoved(connection) : null,
         masterKeys: keyChecks.length,
         damage,
         ...inspectSending(connection),

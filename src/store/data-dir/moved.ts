@@ -15,12 +15,20 @@ export function readMovedTo(connection: SqliteConnection): MovedTo | null {
   return text === null ? null : (JSON.parse(text) as MovedTo)
 }
 
-/** Requires that the data was not moved to PostgreSQL, where it changes since. @throws StartRefused it was */
-export function requireNotMoved(connection: SqliteConnection): void {
+/** Describes the move of a data directory to PostgreSQL, and what to do; null if its data is still there. */
+export function describeMoved(connection: SqliteConnection): { message: string; remedy: string } | null {
   const moved = readMovedTo(connection)
-  if (!moved) return
-  throw new StartRefused(
-    `the data of this directory was moved to PostgreSQL (${moved.target}) at ${new Date(moved.at).toISOString()}`,
-    'Set OTPD_DATABASE_URL to that database. To serve this directory again, restore a backup from before the move.',
+  return (
+    moved && {
+      message: `the data of this directory was moved to PostgreSQL (${moved.target}) at ${new Date(moved.at).toISOString()}`,
+      remedy:
+        'Set OTPD_DATABASE_URL to that database. To serve this directory again, restore a backup from before the move.',
+    }
   )
+}
+
+/** Requires that the data was not moved to PostgreSQL, where it has changed since. @throws StartRefused it was */
+export function requireNotMoved(connection: SqliteConnection): void {
+  const moved = describeMoved(connection)
+  if (moved) throw new StartRefused(moved.message, moved.remedy)
 }

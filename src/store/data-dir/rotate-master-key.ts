@@ -3,6 +3,7 @@ import { runOnSqlite, type SqlSteps } from '../engine/sql-steps.ts'
 import { connect } from '../sqlite/database.ts'
 import { dataFiles, OperationRefused } from './data-dir.ts'
 import { noMasterKeyOpens, openDataKeys, type OpenDataKeys } from './data-keys.ts'
+import { requireNotMoved } from './moved.ts'
 import { newMasterKey, readMasterKeyCandidates, settleNewMasterKey, writeKeyFile } from './master-key.ts'
 import { beginRotation, finishRotation, requireSingleKey, wrapDataKeys, type Rotation } from './rotation.ts'
 
@@ -31,7 +32,7 @@ const busyTimeoutMs = 5_000
  * `finishMasterKey`, which also replaces the data keys, because until then the old master key opens each of them.
  *
  * @param options.newKey null: make one, in the data directory
- * @throws StartRefused the master key in use does not open the database
+ * @throws StartRefused the master key in use does not open the database, or its data was moved to PostgreSQL
  * @throws OperationRefused NEW_KEY_NEEDED, or as beginRotation
  */
 export function rotateMasterKey(
@@ -98,6 +99,8 @@ function withWriteLock(
     connection.run('PRAGMA secure_delete = ON')
     settle()
     const rotation = transact(() => {
+      // The nodes on PostgreSQL use the key file of this directory until theirs is elsewhere.
+      requireNotMoved(connection)
       const opened = requireDataKeys(connection, dataDir, configured)
       onStep('opened')
       const rotated = runOnSqlite(connection, rotate(opened))

@@ -8,8 +8,8 @@ describe('the configuration', () => {
     expect(checks).toHaveLength(2)
     expect(checks.every(({ status }) => status === 'fault')).toBe(true)
     expect(checks.map(({ message }) => message)).toEqual([
-      expect.stringMatching(/^\/etc\/o\.toml:3: There is no setting server\.litsen/),
       expect.stringMatching(/^\/etc\/o\.toml:2: /),
+      expect.stringMatching(/^\/etc\/o\.toml:3: There is no setting server\.litsen/),
     ])
   })
 

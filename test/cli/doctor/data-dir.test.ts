@@ -22,6 +22,7 @@ const readable: ReadableDatabase = {
   guardAlerts: [],
   verifiedCountries: [],
   sendCounts: { sends: 0, untold: 0 },
+  moved: null,
   seals: { percent: null, unreadable: [] },
 }
 const unbrokenTrail = { isUnbroken: true, breaks: [], entries: 1, deleted: 0, provedSince: 0, heads: [] }
@@ -165,6 +166,13 @@ describe('a data directory', () => {
       ])
     },
   )
+
+  test('whose data was moved to PostgreSQL has that as its fault', () => {
+    const moved = { message: 'the data of this directory was moved', remedy: 'Set OTPD_DATABASE_URL.' }
+    expect(findProblems({ database: { ...readable, moved } })).toEqual([
+      { name: 'database', status: 'fault', ...moved },
+    ])
+  })
 
   test('without a database yet has no fault', () => {
     const missing = {

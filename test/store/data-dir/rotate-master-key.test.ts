@@ -11,6 +11,7 @@ import {
   readMasterKey,
   readMasterKeyCandidates,
 } from '../../../src/store/data-dir/master-key.ts'
+import { movedToKey } from '../../../src/store/data-dir/moved.ts'
 import { createDatabase } from '../../../src/store/data-dir/create-database.ts'
 import { prepareDatabase } from '../../../src/store/data-dir/prepare-database.ts'
 import { restoreDatabase } from '../../../src/store/data-dir/restore.ts'
@@ -96,6 +97,24 @@ describe('a new master key in the data directory', () => {
       .map((path) => readFileSync(path, 'latin1'))
       .join()
     for (const text of wrapped) expect(bytes).not.toContain(text)
+  })
+
+  test('is not made once the data was moved to PostgreSQL, whose nodes use the key file', () => {
+    start()
+    const old = readKey()
+    const moved = JSON.stringify({ id: 'move', target: 'db.example.com/otpd', at: now })
+    const connection = connect(files.database, 0)
+    connection.run('insert into meta (name, value) values (?, ?)', [movedToKey, moved])
+    connection.close()
+    const wrapped = query('select wrapped from data_keys')
+    for (const compromised of [false, true])
+      expect(() => rotateMasterKey(dataDir, { configured: null, newKey: null, compromised, now })).toThrow(
+        'was moved to PostgreSQL (db.example.com/otpd)',
+      )
+    expect(readKey()).toBe(old)
+    expect(listKeptKeys(dataDir)).toEqual([])
+    expect(existsSync(files.newMasterKey)).toBe(false)
+    expect(query('select wrapped from data_keys')).toEqual(wrapped)
   })
 
   test('is found by a running process that has the old one', () => {
