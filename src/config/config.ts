@@ -266,9 +266,17 @@ export function loadConfig(
       s3: backup.secrets,
     },
   }
-  const { warnings, values } = reader
-  const problems = reader.problems.toSorted((a, b) => lineNumber(a) - lineNumber(b))
-  return { config: problems.length === 0 ? config : null, problems, warnings, settings: values }
+  return toLoadedConfig(reader, config)
+}
+
+/** Puts the problems of a file in the order of its lines, after those of flags and variables. */
+function toLoadedConfig({ problems, warnings, values }: Reader, config: Config): LoadedConfig {
+  return {
+    config: problems.length === 0 ? config : null,
+    problems: problems.toSorted((a, b) => lineNumber(a) - lineNumber(b)),
+    warnings,
+    settings: values,
+  }
 }
 
 /** Returns the line of the file that a problem is in; 0 for those of flags and variables. */
