@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { generateKeyPairSync } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { binaryPath, runBinary, runToEnd } from '../helpers/binary.ts'
@@ -97,6 +98,9 @@ test('the configurations are valid, and the plan can be used', async () => {
   writeFileSync(secret, '0123456789abcdef0123456789abcdef', { mode: 0o600 })
   const authority = join(reader.folder, 'root.pem')
   writeFileSync(authority, '-----BEGIN CERTIFICATE-----\n')
+  const vonageKey = join(reader.folder, 'vonage-private.key')
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  writeFileSync(vonageKey, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
   mkdirSync(join(reader.folder, 'secrets'))
   for (const name of ['aws-notify-secretAccessKey', 'phone-headers'])
     writeFileSync(join(reader.folder, 'secrets', name), 'Authorization: {{basic}}\n', { mode: 0o600 })
@@ -107,7 +111,10 @@ test('the configurations are valid, and the plan can be used', async () => {
   for (const block of blocks) {
     writeFileSync(
       path,
-      block.replace(/\/run\/secrets\/[\w-]+/g, secret).replace('/etc/otpd/corp-root.pem', authority),
+      block
+        .replace(/\/run\/secrets\/[\w-]+/g, secret)
+        .replace('/etc/otpd/vonage-private.key', vonageKey)
+        .replace('/etc/otpd/corp-root.pem', authority),
     )
     const env = {
       VONAGE_SECRET: 'abcdefgh12345678',

@@ -18,6 +18,8 @@ export type SettingField = {
   default?: string
   /** Must match the whole value. */
   pattern?: RegExp
+  /** Checks what a pattern cannot, such as a key. */
+  isValid?: (value: string) => boolean
   choices?: readonly string[]
   /** Must be an https URL; http is allowed on loopback only. */
   url?: true
@@ -139,7 +141,7 @@ function findFault(field: SettingField, value: string): Omit<SettingFault, 'name
     return { fault: 'is not an https URL', remedy: 'Give an https URL; http is allowed on loopback only.' }
   }
   const isSafe = field.multiline || !/\p{Cc}/u.test(value)
-  if (!isSafe || (field.pattern && !field.pattern.test(value))) {
+  if (!isSafe || field.pattern?.test(value) === false || field.isValid?.(value) === false) {
     return { fault: 'does not look right', remedy: `Give ${field.description}${example}.` }
   }
   return undefined

@@ -8,6 +8,7 @@ import { parseJson, textAt } from '../kit/json.ts'
 import { omitNullish } from '../kit/message-fields.ts'
 import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import { isRsaPublicKey } from '../kit/rsa-keys.ts'
 import { accepted, refused, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Provider, ReportResult, SendOutcome } from '../kit/provider.ts'
 
@@ -27,6 +28,7 @@ const fields = {
       'the public key that signs webhooks, in PEM (Verify API, Configure, Webhooks); without it there are no receipts',
     multiline: true,
     pattern: /^\s*-----BEGIN PUBLIC KEY-----[\w+/=\s]+-----END PUBLIC KEY-----\s*$/,
+    isValid: isRsaPublicKey,
     example: '"""-----BEGIN PUBLIC KEY----- …"""',
   },
   baseUrl: baseUrlField('https://api.prelude.dev'),

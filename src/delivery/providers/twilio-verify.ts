@@ -50,7 +50,7 @@ const fields = {
 const codes: CodeTable = {
   20003: 'auth_failed',
   20005: 'auth_failed', // account not active
-  20404: 'sender_invalid', // there is no such Service
+  20404: 'sender_invalid', // there is no such Service, or no such locale
   20429: 'throttled',
   21211: 'invalid_number',
   60203: ['throttled', { at: 'number' }], // five messages for a verification that was not completed
@@ -71,7 +71,7 @@ const codes: CodeTable = {
 /**
  * Twilio Verify v2 with the caller's own code. A second message to a phone belongs to the verification that is pending: the answer
  * has the same SID. Twilio Verify has no callback per message. Built from `twilio_verify_v2.json` of twilio-oai
- * (`d50069b4`, April 2026).
+ * (`d50069b4`, April 2026), and the page on supported languages.
  */
 export const twilioVerify = defineKind({
   kind: 'twilio-verify',
@@ -105,11 +105,16 @@ function createTwilioVerify(settings: SettingValues<typeof fields>, { http }: Pr
         To: to,
         Channel: channel === 'voice' ? 'call' : channel,
         CustomCode: code,
-        Locale: locale,
         TemplateSid: channel === 'whatsapp' ? undefined : settings.templateSid,
         Tags: JSON.stringify({ request: requestId }),
       })
-      return outcomeFromResult(await http.request(post('Verifications', form), signal), readResponse)
+      const result = await http.request(post('Verifications', { ...form, Locale: locale }), signal)
+      // So is a locale without a text answered. Without one, Twilio chooses it by the country of the phone.
+      const isUnsupported = result.kind === 'response' && readCode(result) === '20404'
+      return outcomeFromResult(
+        isUnsupported ? await http.request(post('Verifications', form), signal) : result,
+        readResponse,
+      )
     },
 
     // Twilio requires it with custom codes, and counts messages of verifications that never end against the phone.

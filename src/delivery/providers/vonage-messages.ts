@@ -1,4 +1,5 @@
 import { accountReady, readAccountCheck } from '../kit/account-check.ts'
+import { createVonageAuthorization, vonageApplicationFields } from './vonage-authorization.ts'
 import { isVonageSigned } from './vonage-signature.ts'
 import { forged, noReceipt, receiptResult, unreadable, withCharge } from '../kit/callbacks.ts'
 import {
@@ -22,6 +23,7 @@ const fields = {
   rcsFrom: { description: 'the RCS agent, for RCS', pattern: /^[\w .-]{1,100}$/, example: 'Acme' },
   entityId: { description: 'the DLT entity id, for India' },
   contentId: { description: 'the DLT content id, for India' },
+  ...vonageApplicationFields,
   signatureSecret: {
     description: 'the signature secret of the account; if set, unsigned receipts are refused',
     secret: true,
@@ -67,16 +69,14 @@ export const vonageMessages = defineKind({
   title: 'Vonage Messages',
   channels: ['sms', 'rcs'],
   fields,
+  together: [['applicationId', 'privateKey']],
   create: createVonageMessages,
 })
 
-function createVonageMessages(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+function createVonageMessages(settings: SettingValues<typeof fields>, needs: ProviderNeeds): Provider {
+  const { http } = needs
   const url = `${settings.baseUrl}/v1/messages`
-  const headers = {
-    authorization: basicAuth(settings.apiKey, settings.apiSecret),
-    'content-type': 'application/json',
-    accept: 'application/json',
-  }
+  const authorize = createVonageAuthorization(settings, needs)
   const dltParameters = omitNullish<string>({ entity_id: settings.entityId, content_id: settings.contentId })
 
   return {
@@ -95,6 +95,11 @@ function createVonageMessages(settings: SettingValues<typeof fields>, { http }: 
         ...(message.callbackUrl !== null && { webhook_url: message.callbackUrl, webhook_version: 'v1' }),
         ...(!isRcs && Object.keys(dltParameters).length > 0 && { sms: dltParameters }),
       })
+      const headers = {
+        authorization: authorize(),
+        'content-type': 'application/json',
+        accept: 'application/json',
+      }
       return outcomeFromResult(
         await http.request({ method: 'POST', url, headers, body }, signal),
         readResponse,
@@ -105,6 +110,7 @@ function createVonageMessages(settings: SettingValues<typeof fields>, { http }: 
       // The balance has another host than messages.
       const { baseUrl } = settings
       const host = baseUrl === fields.baseUrl.default ? 'https://rest.nexmo.com' : baseUrl
+      const headers = { authorization: basicAuth(settings.apiKey, settings.apiSecret) }
       const request = { method: 'GET', url: `${host}/account/get-balance`, headers } as const
       return readAccountCheck(await http.request(request, signal), 'the account', ({ text }) =>
         accountReady(['Balance', `${amountAt(parseJson(text), 'value')} EUR`]),

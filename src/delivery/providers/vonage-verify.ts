@@ -1,3 +1,4 @@
+import { createVonageAuthorization, vonageApplicationFields } from './vonage-authorization.ts'
 import { isVonageSigned } from './vonage-signature.ts'
 import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
@@ -5,7 +6,7 @@ import { channelsField, readChannels } from '../kit/channels.ts'
 import { createFailure, outcomeFromErrorCode, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
 import type { HttpRequest, HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt } from '../kit/json.ts'
-import { basicAuth, clamp, omitNullish, stripPlus } from '../kit/message-fields.ts'
+import { clamp, omitNullish, stripPlus } from '../kit/message-fields.ts'
 import { readCancelResult, readReportResult } from '../kit/outcome-reports.ts'
 import {
   baseUrlField,
@@ -42,6 +43,7 @@ const fields = {
     example: '4ed3027d-8762-44a0-aa3f-c393717413a4',
   },
   channels: channelsField(supported),
+  ...vonageApplicationFields,
   signatureSecret: {
     description: 'the signature secret of the account; without it there are no receipts',
     secret: true,
@@ -49,8 +51,14 @@ const fields = {
   baseUrl: baseUrlField('https://api.nexmo.com'),
 } as const
 
-/** Locales of the API's types, as BCP 47 tags; other languages get English. */
-const locales = 'en-US en-GB es-ES es-MX es-US it-IT fr-FR de-DE ru-RU hi-IN pt-BR pt-PT id-ID'.split(' ')
+/**
+ * Locales with a text for messages and calls, as BCP 47 tags, of the API's types and of the page on languages. Vonage chooses another
+ * one by the country of the phone.
+ */
+const locales = [
+  ...'en-US en-GB es-ES es-MX es-US it-IT fr-FR de-DE ru-RU hi-IN pt-BR pt-PT id-ID'.split(' '),
+  ...'ar-XA cs-CZ da-DK en-AU en-IN nl-NL zh-CN'.split(' '),
+]
 
 const templateChannels: ReadonlySet<string> = new Set(['sms', 'voice'])
 
@@ -67,7 +75,7 @@ const codes: CodeTable = {
 /**
  * Vonage Verify v2 with the caller's own code. A phone has one request at a time: another is a conflict, so the request that is
  * pending is canceled first. Built from the types and data sets of vonage-node-sdk (`babd2d8c`, July 2026) and the pages on fraud,
- * webhooks and errors.
+ * webhooks, authentication, languages and errors.
  */
 export const vonageVerify = defineKind({
   kind: 'vonage-verify',
@@ -75,10 +83,12 @@ export const vonageVerify = defineKind({
   channels: supported,
   textByProvider: supported,
   fields,
+  together: [['applicationId', 'privateKey']],
   create: createVonageVerify,
 })
 
-function createVonageVerify(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+function createVonageVerify(settings: SettingValues<typeof fields>, needs: ProviderNeeds): Provider {
+  const { http } = needs
   const { signatureSecret } = settings
   const senders = {
     sms: settings.from,
@@ -88,14 +98,12 @@ function createVonageVerify(settings: SettingValues<typeof fields>, { http }: Pr
     telegram: null,
   }
   const url = `${settings.baseUrl}/v2/verify`
-  const headers = {
-    authorization: basicAuth(settings.apiKey, settings.apiSecret),
-    'content-type': 'application/json',
-  }
+  const authorize = createVonageAuthorization(settings, needs)
+  const headers = () => ({ authorization: authorize(), 'content-type': 'application/json' })
   const cancel = (id: string): HttpRequest => ({
     method: 'DELETE',
     url: `${url}/${encodeURIComponent(id)}`,
-    headers,
+    headers: headers(),
   })
   const workflow = ({ channel, to }: OutgoingMessage) => ({
     channel,
@@ -114,14 +122,14 @@ function createVonageVerify(settings: SettingValues<typeof fields>, { http }: Pr
         omitNullish<unknown>({
           brand: settings.brand,
           code: message.code,
-          locale: (matchLocale(message.locale, locales) ?? 'en-US').toLowerCase(),
+          locale: matchLocale(message.locale, locales)?.toLowerCase(),
           channel_timeout: clamp(message.validitySeconds, 60, 900),
           client_ref: message.requestId,
           template_id: templateChannels.has(message.channel) ? settings.templateId : undefined,
           workflow: [workflow(message)],
         }),
       )
-      const request = { method: 'POST', url, headers, body } as const
+      const request = { method: 'POST', url, headers: headers(), body } as const
       const result = await http.request(request, signal)
       const pending = result.kind === 'response' ? readConflict(result) : undefined
       if (pending === undefined) return outcomeFromResult(result, readResponse)
@@ -133,7 +141,11 @@ function createVonageVerify(settings: SettingValues<typeof fields>, { http }: Pr
 
     // Vonage asks for the check with every custom code: without it, its fraud filter takes the traffic for unverified.
     async reportOutcome({ messageId, code, outcome }, signal) {
-      const check = { method: 'POST', url: `${url}/${encodeURIComponent(messageId)}`, headers } as const
+      const check = {
+        method: 'POST',
+        url: `${url}/${encodeURIComponent(messageId)}`,
+        headers: headers(),
+      } as const
       if (outcome !== 'verified')
         return readCancelResult(await http.request(cancel(messageId), signal), readCode)
       const request = { ...check, body: JSON.stringify({ code }) }
@@ -141,7 +153,8 @@ function createVonageVerify(settings: SettingValues<typeof fields>, { http }: Pr
     },
 
     async checkAccount(signal) {
-      const result = await http.request({ method: 'GET', url: `${url}/templates`, headers }, signal)
+      const request = { method: 'GET', url: `${url}/templates`, headers: headers() } as const
+      const result = await http.request(request, signal)
       return readAccountCheck(result, 'the account', () =>
         accountReady(['Name that people see', settings.brand]),
       )

@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { constants, generateKeyPairSync, sign } from 'node:crypto'
+import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { prelude } from '../../../src/delivery/providers/prelude.ts'
 import { describeCarrier } from '../../helpers/carriers/carrier-contract.ts'
 import { startPrelude } from '../../helpers/carriers/prelude-server.ts'
@@ -169,4 +170,11 @@ describeCarrier({
   failures: { refuse: 'geo_blocked', throttle: 'throttled', unauthorized: 'auth_failed' },
   blocksAtOnce: true,
 })
+test('a webhook key that is damaged is a faulty setting', () => {
+  const webhookPublicKey = '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----'
+  expect(findSettingFaults(prelude, { ...settings, webhookPublicKey })).toMatchObject([
+    { name: 'webhookPublicKey', fault: 'does not look right' },
+  ])
+})
+
 describeHttpFaults((baseUrl) => makeProvider(prelude, { ...settings, baseUrl }))

@@ -72,6 +72,14 @@ describe('a message', () => {
     },
   )
 
+  test('in a language that Twilio refuses is sent again without one', async () => {
+    const calls = server.calls.length
+    expect(await sendTo(provider, { locale: 'sw' })).toMatchObject({ kind: 'accepted' })
+    expect(server.calls.length - calls).toBe(2)
+    expect(lastForm()['Locale']).toBeUndefined()
+    expect(lastForm()['CustomCode']).toBe('482913')
+  })
+
   test('that is sent again, with the same code or another, belongs to the pending verification', async () => {
     const first = await send()
     expect(await send()).toBe(first)

@@ -54,7 +54,9 @@ describe('a message', () => {
   test.each([
     ['pt', 'pt-br'],
     ['en-GB', 'en-gb'],
-    ['ja', 'en-us'],
+    ['nl', 'nl-nl'],
+    ['zh-CN', 'zh-cn'],
+    ['ja', undefined],
   ])('in %s is of locale %s', async (locale, expected) => {
     await sendTo(provider, { locale })
     expect(lastBody().locale).toBe(expected)

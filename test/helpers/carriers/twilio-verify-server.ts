@@ -34,6 +34,8 @@ export function startTwilioVerify() {
       return error(403, 60410, 'The destination phone number has been temporarily blocked')
     if (mode === 'refuse') return error(403, 60605, 'The destination phone number has been blocked')
     if (!service.custom_code_enabled) return error(403, 60204, 'Service does not support this feature')
+    // The page on supported languages, of a locale that it lacks; the API description has it fall back to English.
+    if (form.get('Locale') === 'sw') return error(404, 20404, 'The requested resource was not found')
     const to = form.get('To') ?? ''
     if (!/^\+[1-9]\d{6,14}$/.test(to)) return error(400, 60200, `Invalid parameter \`To\`: ${to}`)
     const pending = [...verifications.values()].find((one) => one.to === to && one.status === 'pending')
