@@ -6,7 +6,7 @@ export const payments: readonly Payment[] = [
   { amount: '9.99 EUR', payee: 'Ada Books' },
   { amount: '99.9 EUR', payee: 'Ada Books' },
   { amount: '9.99 EUR', payee: 'Ada' },
-  { amount: '9.9', payee: '9 EUR Ada Books' },
+  { amount: '9.99 EU', payee: 'R Ada Books' },
 ]
 
 /** Which payment a verification repeats. */

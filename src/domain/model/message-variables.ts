@@ -33,9 +33,12 @@ const canonical = (value: string) =>
     .replaceAll(/[\u00a0\u202f‘’–−]/g, (sign) => plainSigns[sign] ?? sign)
     .trim()
 
-/** A number, with a currency before or after it: a sign, or up to four letters. */
+/** A number with a currency before or after it: a sign, or up to four letters. A number alone could be taken for the code. */
 const currency = String.raw`(?:\p{L}{1,4}\.?|\p{L}{0,3}\p{Sc})`
-const amountPattern = new RegExp(`^(?:-?${currency} ?)?-?[0-9](?:[0-9.,' ]*[0-9])?(?: ?${currency})?$`, 'u')
+const amountPattern = new RegExp(
+  String.raw`^(?=.*[\p{L}\p{Sc}])(?:-?${currency} ?)?-?[0-9](?:[0-9.,' ]*[0-9])?(?: ?${currency})?$`,
+  'u',
+)
 /** Letters of all scripts, digits and some punctuation; at least one letter or digit. */
 const payeePattern = /^(?=.*[\p{L}\p{Nd}])[\p{L}\p{M}\p{Nd} &+'!(),.·*_"-]+$/u
 

@@ -43,7 +43,7 @@ export type OtpCall =
 const payments = [
   { amount: '9.99 EUR', payee: 'Ada Books' },
   { amount: '99.9 EUR', payee: 'Ada Books' },
-  { amount: '9.9', payee: '9 EUR Ada Books' },
+  { amount: '9.99 EU', payee: 'R Ada Books' },
 ]
 type Payment = (typeof payments)[number]
 

@@ -219,20 +219,14 @@ describeEachDatabase('codes bound to a payment', (database) => {
       '-',
       '=9',
       '9 EUR; 8',
+      '9',
+      // Could be taken for the code.
+      '123456',
+      '-1,234.50',
     ]
     for (const amount of refused)
       expect([amount, (await send({ variables: { ...rent, amount } })).status]).toEqual([amount, 400])
-    for (const amount of [
-      '9',
-      '€9.99',
-      '9,99 €',
-      'US$ 5',
-      '12 kr.',
-      '-3.00 CHF',
-      "1'000 Fr.",
-      '5 zł',
-      'R$10',
-    ])
+    for (const amount of ['€9.99', '9,99 €', 'US$ 5', '12 kr.', '-3.00 CHF', "1'000 Fr.", '5 zł', 'R$10'])
       expect([amount, (await send({ variables: { ...rent, amount } })).status]).toEqual([amount, 201])
   })
 
