@@ -1,15 +1,10 @@
 import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { noReceipt, readCharge, unreadable } from '../kit/callbacks.ts'
-import {
-  createFailure,
-  findFailure,
-  outcomeFromResult,
-  outcomeFromStatus,
-  type CodeTable,
-} from '../kit/failures.ts'
+import { createFailure, outcomeFromResult, outcomeFromStatus } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { amountAt, listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import { openStatuses, readFailure, statusGroups } from './infobip-status.ts'
 import { callFields } from './infobip-voice.ts'
 import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
 import { clamp, stripPlus } from '../kit/message-fields.ts'
@@ -17,7 +12,6 @@ import {
   accepted,
   refused,
   uncertain,
-  type Failure,
   type OutgoingMessage,
   type Provider,
   type Receipt,
@@ -47,43 +41,8 @@ const fields = {
   dltTemplateId: { description: 'the DLT content template id, for India' },
 } as const
 
-/** Ids of the `status` object (https://www.infobip.com/docs/essentials/response-status-and-error-codes). */
-const statusCodes: CodeTable = {
-  6: ['unreachable', { permanent: true, at: 'route' }], // REJECTED_NETWORK
-  8: 'invalid_number', // REJECTED_PREFIX_MISSING
-  9: 'unreachable', // UNDELIVERABLE_NOT_DELIVERED
-  10: 'opted_out', // REJECTED_DND
-  11: 'sender_invalid', // REJECTED_SOURCE
-  12: 'no_credit', // REJECTED_NOT_ENOUGH_CREDITS
-  13: 'sender_invalid', // REJECTED_SENDER
-  14: 'opted_out', // REJECTED_DESTINATION: on the blocklist
-  17: 'no_credit', // REJECTED_PREPAID_PACKAGE_EXPIRED
-  18: 'sender_invalid', // REJECTED_DESTINATION_NOT_REGISTERED: a trial account
-  19: 'geo_blocked', // REJECTED_ROUTE_NOT_AVAILABLE
-  20: ['throttled', { at: 'number' }], // REJECTED_FLOODING_FILTER: the same message too often
-  21: 'provider_down', // REJECTED_SYSTEM_ERROR
-  51: 'invalid_number', // MISSING_TO
-  52: 'invalid_number', // REJECTED_DESTINATION
-  87: 'blocked_by_carrier', // fraud protection; not observed on a live account
-}
-
-/** Ids of the `error` object that are more specific than the status. */
-const errorCodes: CodeTable = {
-  1: ['unreachable', { permanent: true }], // EC_UNKNOWN_SUBSCRIBER
-  603: 'content_blocked',
-}
-
 /** Names the kind of conversion, as in infobip-api-python-client 6.0.0, which is generated from Infobip's OpenAPI documents. */
 const conversionTracking = { useConversionTracking: true, conversionTrackingName: 'ONE_TIME_PIN' }
-
-/** Values of `status.groupId`; 1 and 3 are not failures. */
-const statusGroups = {
-  pending: '1',
-  undeliverable: '2',
-  delivered: '3',
-  expired: '4',
-  rejected: '5',
-} as const
 
 /**
  * Infobip's SMS and voice message APIs, both in version 3. An HTTP 200 may carry a rejection. Receipts are
@@ -230,6 +189,7 @@ function readReceipt(result: unknown): Receipt | undefined {
   if (messageId === null && requestId === null) return undefined
   const charge = readCharge(readPrice(result), textAt(result, 'price', 'currency'))
   const ids = { messageId, requestId, ...(charge && { charge }) }
+  if (openStatuses.has(textAt(result, 'status', 'id') ?? '')) return { ...ids, status: 'sent', failure: null }
   switch (textAt(result, 'status', 'groupId')) {
     case statusGroups.pending:
       return { ...ids, status: 'sent', failure: null }
@@ -252,21 +212,4 @@ function readPrice(result: unknown): unknown {
   const price = valueAt(result, 'price', 'pricePerMessage')
   const parts = valueAt(result, 'smsCount') ?? valueAt(result, 'messageCount')
   return typeof price === 'number' && typeof parts === 'number' ? price * Math.max(1, parts) : price
-}
-
-/** Derives the failure from a message's `error` and `status`. */
-function readFailure(message: unknown): Failure {
-  const status = textAt(message, 'status', 'id')
-  // A call that was not answered. Matched by name, because the ids changed in 2024; that the new names
-  // contain these words was not verified on a live account. Infobip marks all of them permanent, but the next
-  // call may be answered.
-  const callFailure = /BUSY|NO_ANSWER|MACHINE/.exec(textAt(message, 'error', 'name') ?? '')
-  if (callFailure) return createFailure('unreachable', callFailure.input)
-  const knownFailure =
-    findFailure(errorCodes, textAt(message, 'error', 'id')) ?? findFailure(statusCodes, status)
-  if (knownFailure) return knownFailure
-  const code = textAt(message, 'status', 'name') ?? status ?? null
-  const isUndeliverable = ['2', '4'].includes(textAt(message, 'status', 'groupId') ?? '')
-  const permanent = valueAt(message, 'error', 'permanent') === true
-  return createFailure(isUndeliverable ? 'unreachable' : 'unknown', code, { permanent })
 }

@@ -188,7 +188,12 @@ describe('a receipt', () => {
   })
 
   test.each([
-    [2, 4, 'UNDELIVERABLE_REJECTED_OPERATOR', { id: 603 }, 'content_blocked', 'route', true],
+    [2, 4, 'UNDELIVERABLE_REJECTED_OPERATOR', { id: 603 }, 'opted_out', 'number', true],
+    [2, 4, 'UNDELIVERABLE_REJECTED_OPERATOR', { id: 607 }, 'content_blocked', 'route', true],
+    [2, 4, 'UNDELIVERABLE_REJECTED_OPERATOR', { id: 608 }, 'blocked_by_carrier', 'message', true],
+    [2, 4, 'UNDELIVERABLE_REJECTED_OPERATOR', { id: 368, permanent: true }, 'sender_invalid', 'route', true],
+    [2, 4, 'UNDELIVERABLE_REJECTED_OPERATOR', { id: 592, permanent: true }, 'unreachable', 'route', true],
+    [4, 87, 'SIGNALS_BLOCKED', { id: 0 }, 'blocked_by_carrier', 'message', true],
     [2, 9, 'UNDELIVERABLE_NOT_DELIVERED', { id: 1, permanent: true }, 'unreachable', 'number', true],
     [2, 9, 'UNDELIVERABLE_NOT_DELIVERED', { id: 27, permanent: false }, 'unreachable', 'number', false],
     [2, 4, 'UNDELIVERABLE_REJECTED_OPERATOR', { id: 5, permanent: true }, 'unreachable', 'number', true],
@@ -198,6 +203,16 @@ describe('a receipt', () => {
   ])('of group %i with %i %s and %j says %s', async (group, id, name, error, failureClass, at, permanent) => {
     expect(await readCallback(provider, reportCallback(result(group, id, name, error)))).toMatchObject({
       receipts: [{ ...ids, status: 'undelivered', failure: { class: failureClass, at, permanent } }],
+    })
+  })
+
+  test.each([
+    [1, 3, 'PENDING_WAITING_DELIVERY'],
+    [3, 2, 'DELIVERED_TO_OPERATOR'],
+    [4, 29, 'EXPIRED_DLR_UNKNOWN'],
+  ])('of group %i with %i %s does not say whether it arrived', async (group, id, name) => {
+    expect(await readCallback(provider, reportCallback(result(group, id, name)))).toMatchObject({
+      receipts: [{ ...ids, status: 'sent', failure: null }],
     })
   })
 
