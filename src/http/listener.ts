@@ -153,7 +153,7 @@ export function listen(
       },
     })
     servers.add(server)
-    app.server = withOriginalRequests(server, originalRequests)
+    app.server = serverOfRoutes(server, originalRequests)
     const end = async () => {
       await server.stop(false)
       servers.delete(server)
@@ -215,20 +215,14 @@ function reservePort({ host, port }: { host: string; port: number }, world: Worl
   return bound
 }
 
-/** Wraps the server so that `requestIP` and `timeout` work for rewritten requests, which Bun does not know. */
-const withOriginalRequests = (server: Bun.Server<undefined>, originalRequests: WeakMap<Request, Request>) =>
-  new Proxy(server, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name)
-      if (typeof member !== 'function') return member
-      return (...args: unknown[]) =>
-        Reflect.apply(
-          member,
-          target,
-          args.map((value) => (value instanceof Request ? (originalRequests.get(value) ?? value) : value)),
-        )
-    },
-  })
+/** What routes ask the server about a request, also about a rewritten one, which Bun does not know. */
+function serverOfRoutes(server: Bun.Server<undefined>, originalRequests: WeakMap<Request, Request>) {
+  const toOriginal = (request: Request) => originalRequests.get(request) ?? request
+  return {
+    requestIP: (request) => server.requestIP(toOriginal(request)),
+    timeout: (request, seconds) => server.timeout(toOriginal(request), seconds),
+  } satisfies Partial<Bun.Server<undefined>> as unknown as Bun.Server<undefined>
+}
 
 /** Characters allowed in an authority; any other could shift the boundary between it and the path. */
 const authority = /^[A-Za-z0-9._~:[\]-]+$/

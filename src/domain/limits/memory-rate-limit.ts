@@ -1,6 +1,6 @@
 import type { Clock } from '../model/clock.ts'
 import type { RateLimit, RateState } from '../model/rate-limit.ts'
-import { rateLimited } from './rate-limit.ts'
+import { rateLimited, toRateState } from './rate-limit.ts'
 
 /** The calls of one subject that are in the window: their times, oldest first. */
 type Calls = { times: number[]; expiresAt: number }
@@ -25,7 +25,7 @@ export function createMemoryRateLimiter(clock: Clock) {
     }
   }
 
-  function take(limit: RateLimit): { isAdmitted: boolean; state: RateState } {
+  function take(limit: RateLimit): { isAdmitted: boolean; state: RateState | undefined } {
     const now = clock.now()
     removeIdle(now)
     const key = `${limit.policy} ${limit.subject}`
@@ -37,7 +37,9 @@ export function createMemoryRateLimiter(clock: Clock) {
       callsBySubject.delete(key)
       callsBySubject.set(key, { times, expiresAt: now + limit.windowMs })
     }
-    return { isAdmitted, state: toRateState(limit, times, now) }
+    // If the limit was lowered, more than one call must leave the window first.
+    const expiringAt = times[Math.max(0, times.length - limit.limit)]
+    return { isAdmitted, state: toRateState(limit, { used: times.length, expiringAt }, now) }
   }
 
   return {
@@ -48,9 +50,8 @@ export function createMemoryRateLimiter(clock: Clock) {
      * @throws RATE_LIMITED (`reason`); a refused call does not count
      */
     charge(limit: RateLimit, reason: string): RateState | undefined {
-      if (limit.limit === 0) return undefined
       const { isAdmitted, state } = take(limit)
-      if (!isAdmitted) throw rateLimited(limit, state, reason)
+      if (state && !isAdmitted) throw rateLimited(limit, state, reason)
       return state
     },
 
@@ -68,16 +69,4 @@ function forgetOld(times: number[], now: number, windowMs: number) {
   const first = times.findIndex(isInWindow)
   times.splice(0, first === -1 ? times.length : first)
   while ((times.at(-1) ?? now) > now) times.pop()
-}
-
-function toRateState({ policy, limit, windowMs }: RateLimit, times: number[], now: number): RateState {
-  // If the limit was lowered, more than one call must leave the window first.
-  const nextToLeave = times[Math.max(0, times.length - limit)] ?? now
-  return {
-    policy,
-    limit,
-    windowSeconds: windowMs / 1000,
-    remaining: Math.max(0, limit - times.length),
-    resetSeconds: Math.max(1, Math.ceil((nextToLeave + windowMs - now) / 1000)),
-  }
 }

@@ -75,9 +75,9 @@ export function admit(
 }
 
 /** @returns undefined if there is no limit */
-function toRateState(
+export function toRateState(
   { policy, limit, windowMs }: RateLimit,
-  { used, expiringAt }: Usage,
+  { used, expiringAt }: Pick<Usage, 'used' | 'expiringAt'>,
   now: number,
 ): RateState | undefined {
   if (limit === 0) return undefined

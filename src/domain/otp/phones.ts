@@ -77,8 +77,10 @@ export function readPhone(
 ): LoadedPhone {
   const empty = emptyRecord(owned, owned.country)
   const loaded = rows.phone(hashOwnedPhone(keys, owned), empty)
-  const other = loaded.isNew ? findOther(rows, keys, owned, empty) : undefined
-  const record = upgradeContexts(keys, other?.record ?? loaded.record)
+  const mayBeElsewhere = loaded.isNew && (keys.phone.length > 1 || rows.hasPseudonymRecords())
+  const other = mayBeElsewhere ? findOther(rows, keys, owned, empty) : undefined
+  const found = other?.record ?? loaded.record
+  const record = keys.context.length === 1 ? found : upgradeContexts(keys, found)
   const mayHaveBudgets = record.lastSentAt === 0 && !loaded.takes && owned.environment === 'live'
   const budgets = mayHaveBudgets ? rows.oldBudgets(() => oldBudgetsOf(keys, owned)) : []
   if (!other && budgets.length === 0) return record === loaded.record ? loaded : { ...loaded, record }
@@ -186,14 +188,11 @@ export const pseudonymHashes = (keys: PhoneKeys, owned: OwnedPhone): string[] =>
     return ownedPhoneHashes(keys, { ...owned, phone: pseudonym })
   })
 
-/** Brings the contexts to the newest version of their key; the same object if there is one version only. */
-const upgradeContexts = (keys: PhoneKeys, record: PhoneRecord): PhoneRecord =>
-  keys.context.length === 1 || record.contexts.length === 0
-    ? record
-    : {
-        ...record,
-        contexts: record.contexts.map((one) => ({ ...one, hash: upgradeContext(keys, one.hash) })),
-      }
+/** Brings the contexts to the newest version of their key. */
+const upgradeContexts = (keys: PhoneKeys, record: PhoneRecord): PhoneRecord => ({
+  ...record,
+  contexts: record.contexts.map((one) => ({ ...one, hash: upgradeContext(keys, one.hash) })),
+})
 
 /** Hashes under which 0.1.0 kept the budgets of a number, in all spellings: those of the key's first version. */
 export const oldPhoneHashes = (keys: PhoneKeys, phone: string): string[] =>
