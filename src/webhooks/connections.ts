@@ -33,8 +33,8 @@ export type Connection = {
   release(): void
 }
 
-/** A connection in the pool. */
-type Pooled = {
+/** A connection in the pool, or in use. */
+type Pooled = Connection & {
   socket: net.Socket
   /** Undefined while it connects, and if its address is none of the checked ones. */
   key: string | undefined
@@ -121,10 +121,28 @@ export function createConnections(
   }
 
   function connect(target: Target): Pooled {
-    const pooled: Pooled = { socket: openSocket(target), key: undefined, user: undefined, idleSince: 0 }
-    const { socket } = pooled
+    const socket = openSocket(target)
+    let phase: ReturnType<Connection['phase']> = 'connect'
+    const pooled: Pooled = {
+      socket,
+      key: undefined,
+      user: undefined,
+      idleSince: 0,
+      phase: () => phase,
+      write: (bytes) => void socket.write(bytes),
+      destroy() {
+        pooled.user = undefined
+        socket.destroy()
+      },
+      release() {
+        pooled.user = undefined
+        addIdle(pooled)
+      },
+    }
     socket.setNoDelay(true)
+    if (target.isSecure) socket.once('connect', () => (phase = 'tls'))
     socket.once(target.isSecure ? 'secureConnect' : 'connect', () => {
+      phase = 'open'
       const { remoteAddress } = socket
       const checked = target.addresses.find(({ address }) => isSameAddress(address, remoteAddress))
       if (checked) pooled.key = keyOf(target, checked.address)
@@ -194,25 +212,8 @@ export function createConnections(
       isFresh: boolean,
     ): { connection: Connection; isReused: boolean } {
       const reused = isFresh ? undefined : takeIdle(target)
-      const pooled = reused ?? connect(target)
-      pooled.user = user
-      let phase: 'connect' | 'tls' | 'open' = reused ? 'open' : 'connect'
-      if (!reused) {
-        pooled.socket.once('connect', () => (phase = target.isSecure ? 'tls' : 'open'))
-        if (target.isSecure) pooled.socket.once('secureConnect', () => (phase = 'open'))
-      }
-      const connection: Connection = {
-        phase: () => phase,
-        write: (bytes) => void pooled.socket.write(bytes),
-        destroy() {
-          pooled.user = undefined
-          pooled.socket.destroy()
-        },
-        release() {
-          pooled.user = undefined
-          addIdle(pooled)
-        },
-      }
+      const connection = reused ?? connect(target)
+      connection.user = user
       return { connection, isReused: reused !== undefined }
     },
 

@@ -33,7 +33,7 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
   const { connections, target, request, connectTimeoutMs, timeoutMs, abort, world } = options
   const { timers } = world
   const { promise, resolve } = Promise.withResolvers<ExchangeResult>()
-  const response = createResponseReader()
+  const reader = createResponseReader()
   let hasResponse = false
   let isReused = false
   let connection: Connection | undefined
@@ -56,9 +56,9 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
   }
   const onData = (bytes: Buffer) => {
     hasResponse = true
-    const state = response.read(bytes)
+    const state = reader.read(bytes)
     if (state === 'partial') return
-    if (state === 'complete' && response.isReusable()) {
+    if (state === 'complete' && reader.isReusable()) {
       connection?.release()
       connection = undefined
     }
@@ -77,16 +77,12 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
     timers.clearTimeout(exchangeTimer)
     abort?.removeEventListener('abort', cancel)
     connection?.destroy()
-    const { statusCode, retryAfter, body } = response
-    const status = statusCode()
-    if (status === undefined) resolve({ statusCode: null, error: failure, body: null, retryAfter: undefined })
-    else
-      resolve({
-        statusCode: status,
-        error: statusError(status),
-        body: decodeText(body()),
-        retryAfter: retryAfter(),
-      })
+    const received = reader.response()
+    resolve(
+      received
+        ? { ...received, error: statusError(received.statusCode), body: decodeText(received.body) }
+        : { statusCode: null, error: failure, body: null, retryAfter: undefined },
+    )
   }
   const exchangeTimer = timers.setTimeout(() => finish('timeout'), timeoutMs)
   const cancel = () => finish('timeout')

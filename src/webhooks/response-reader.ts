@@ -13,15 +13,19 @@ const interimResponsesMax = 10
 /** `partial`: more bytes are needed. `malformed`: not HTTP/1.1, or larger than the limits allow. */
 export type ReadState = 'partial' | 'complete' | 'malformed'
 
+type ReceivedResponse = {
+  statusCode: number
+  /** Value of `Retry-After`. */
+  retryAfter: string | undefined
+  /** First 4 KiB of the body so far, without transfer coding. */
+  body: Buffer
+}
+
 type ResponseReader = {
   /** Takes the next bytes of the connection, and no more after `complete` or `malformed`. */
   read(bytes: Buffer): ReadState
-  /** Status of the final response, once its head was read. */
-  statusCode(): number | undefined
-  /** Value of `Retry-After`. */
-  retryAfter(): string | undefined
-  /** First 4 KiB of the body so far, without transfer coding. */
-  body(): Buffer
+  /** The final response, once its head was read. */
+  response(): ReceivedResponse | undefined
   /** Whether the connection can carry another request: the response was complete, and nothing follows it. */
   isReusable(): boolean
 }
@@ -144,9 +148,11 @@ export function createResponseReader(): ResponseReader {
       pending = undefined
       return phase === 'head' ? readHead(all) : readBody(all)
     },
-    statusCode: () => head?.statusCode,
-    retryAfter: () => head?.retryAfter,
-    body: () => (bodyParts.length === 1 && bodyParts[0] ? bodyParts[0] : Buffer.concat(bodyParts)),
+    response() {
+      if (!head) return undefined
+      const body = bodyParts.length === 1 && bodyParts[0] ? bodyParts[0] : Buffer.concat(bodyParts)
+      return { statusCode: head.statusCode, retryAfter: head.retryAfter, body }
+    },
     isReusable: () => isReusable,
   }
 }
@@ -161,8 +167,8 @@ type Head = {
 }
 
 const statusLine = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
-const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
+/** The value begins with none of the spaces and tabs that belong to no value (RFC 9110 §5.6.3), and may end with some. */
+const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*((?:[!-~\x80-\xff][\t\x20-\x7e\x80-\xff]*)?)$/
 const chunkSizeLine = /^([0-9A-Fa-f]{1,8})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?$/
 
 /** @returns undefined if the head is malformed or its framing ambiguous */
@@ -206,20 +212,10 @@ function parseHead(text: string): Head | undefined {
 
 /** @returns undefined for line folding, spaces before the colon and control characters */
 function parseHeader(line: string): { name: string; value: string } | undefined {
-  const colon = line.indexOf(':')
-  if (colon === -1) return undefined
-  const name = line.slice(0, colon)
-  const value = line.slice(colon + 1)
-  if (!fieldName.test(name) || !fieldValue.test(value)) return undefined
-  return { name: name.toLowerCase(), value: trimSpaces(value) }
-}
-
-/** Trims spaces and tabs only (RFC 9110 §5.6.3), unlike `trim`, which also takes the non-breaking space. */
-function trimSpaces(text: string): string {
-  let start = 0
-  let end = text.length
-  const isSpace = (at: number) => text[at] === ' ' || text[at] === '\t'
-  while (start < end && isSpace(start)) start++
-  while (end > start && isSpace(end - 1)) end--
-  return text.slice(start, end)
+  const [, name, value = ''] = fieldLine.exec(line) ?? []
+  if (name === undefined) return undefined
+  let end = value.length
+  // Not `trimEnd`, which also takes the non-breaking space.
+  while (value[end - 1] === ' ' || value[end - 1] === '\t') end--
+  return { name: name.toLowerCase(), value: value.slice(0, end) }
 }

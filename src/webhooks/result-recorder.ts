@@ -58,7 +58,7 @@ export function createResultRecorder({
             if (since !== null) failing.push({ id: claim.endpointId, url, since, isGone })
           }
         }
-        await disableFailing(tx, failing, now)
+        if (failing.length > 0) await disableFailing(tx, failing, now)
       })
     } catch (error) {
       onError(error)

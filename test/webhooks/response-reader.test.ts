@@ -8,12 +8,13 @@ function read(text: string, size = text.length) {
   let state: ReadState = 'partial'
   for (let at = 0; at < bytes.length && state === 'partial'; at += size)
     state = reader.read(bytes.subarray(at, at + size))
+  const response = reader.response()
   return {
     state,
-    status: reader.statusCode(),
-    body: reader.body().toString('latin1'),
+    status: response?.statusCode,
+    body: response?.body.toString('latin1'),
     isReusable: reader.isReusable(),
-    retryAfter: reader.retryAfter(),
+    retryAfter: response?.retryAfter,
   }
 }
 
