@@ -100,6 +100,7 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
   const { mode, trusted, totalPerDay, spendPerDay } = settings
   const trustedRanges = trusted.addresses.map(parseRange)
 
+  /** Tells whether the settings exempt a message: it is neither judged nor counted. */
   function isExempt({ environment, phone, clientIp, provider }: GuardedRequest): boolean {
     return (
       mode === 'off' ||
@@ -138,6 +139,8 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     message.isRelayed ? { relay: relayKeys(message) } : { subjects: toSubjects(message, sender) }
 
   return {
+    isExempt,
+
     /** Lists the channels that a message must not take: an SMS to a number that cannot read it. */
     refusedChannels: (message: GuardedMessage): readonly Channel[] =>
       isExempt(message) || message.listing?.allowedBy === 'phone'
