@@ -215,7 +215,7 @@ function reservePort({ host, port }: { host: string; port: number }, world: Worl
   return bound
 }
 
-/** What routes ask the server about a request, also about a rewritten one, which Bun does not know. */
+/** Answers what routes ask the server about a request, also about a rewritten one, which Bun does not know. */
 function serverOfRoutes(server: Bun.Server<undefined>, originalRequests: WeakMap<Request, Request>) {
   const toOriginal = (request: Request) => originalRequests.get(request) ?? request
   return {
