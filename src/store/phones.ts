@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gt, isNotNull, lt, sql } from 'drizzle-orm'
-import type { PhoneRecord } from '../domain/model/phone-record.ts'
+import { emptyRecord, type LocatedPhone, type PhoneRecord } from '../domain/model/phone-record.ts'
 import type { PhoneHandle, PhoneStore } from '../domain/store/phones.ts'
 import {
   type FilterPlaceholders,
@@ -128,10 +128,10 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
   const lockRow = (hash: string) => database.lock(executor, phones, phones.phoneHash, hash)
 
   /** Locks a record; on PostgreSQL, one that is missing is made. */
-  function lock(hash: string, ifMissing: PhoneRecord): Awaitable<unknown> {
+  function lock(hash: string, owned: LocatedPhone): Awaitable<unknown> {
     return andThen(lockRow(hash), (state) =>
       // A concurrent caller waits here until the first one has committed.
-      state === 'missing' ? (insertMissing([{ ...ifMissing, hash, key: 0 }]), lockRow(hash)) : state,
+      state === 'missing' ? (insertMissing([{ ...emptyRecord(owned), hash, key: 0 }]), lockRow(hash)) : state,
     )
   }
 
@@ -161,11 +161,11 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
       return row && toRecord(row)
     },
 
-    load(hash, ifMissing) {
-      const row = andThen(lock(hash, ifMissing), () => findRow(hash))
+    load(hash, owned) {
+      const row = andThen(lock(hash, owned), () => findRow(hash))
       return andThen(
         row,
-        (found) => toLoaded(hash, found) ?? { hash, row: found, record: ifMissing, isNew: true },
+        (found) => toLoaded(hash, found) ?? { hash, row: found, record: emptyRecord(owned), isNew: true },
       )
     },
 

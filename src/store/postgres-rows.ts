@@ -5,7 +5,7 @@ import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { RateLimit, StoredPolicy, Usage } from '../domain/model/rate-limit.ts'
 import { unused, withAdmission } from '../domain/model/rate-limit.ts'
 import type { IdempotencyRecord } from '../domain/store/idempotency.ts'
-import type { CheckBudget } from '../domain/model/phone-record.ts'
+import { emptyRecord, type CheckBudget } from '../domain/model/phone-record.ts'
 import type { OldBudgets } from '../domain/store/check-budgets.ts'
 import type { NamedRows, Operation, Rows } from '../domain/store/operation.ts'
 import type { Stores } from '../domain/store/store.ts'
@@ -82,12 +82,12 @@ export function createPostgresRows(
     request: (id) => (requests.has(id) || !seenRequests.has(id) ? get(requests, id) : seenRequests.get(id)),
     messages: (id) => get(messages, id) ?? [],
     relayed: (id) => get(relayed, id),
-    phone: (hash, ifMissing) =>
+    phone: (hash, owned) =>
       get(phones, hash) ??
       (isDeciding ? undefined : seenPhones.get(hash)) ?? {
         hash,
         row: undefined,
-        record: ifMissing,
+        record: emptyRecord(owned),
         isNew: true,
       },
     guard: { row: (key) => get(guardRows, key) },

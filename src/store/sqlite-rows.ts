@@ -37,7 +37,7 @@ export function createSqliteRows(tx: Omit<Stores, 'changes'>, clock: Clock): Sto
     request: (id) => atOnce(tx.otpRequests.find(id)),
     relayed: (id) => atOnce(tx.relayedMessages.find(id)),
     messages: (requestId) => atOnce(tx.otpDeliveries.list(requestId)),
-    phone: (hash, ifMissing) => atOnce(tx.phones.load(hash, ifMissing)),
+    phone: (hash, owned) => atOnce(tx.phones.load(hash, owned)),
     guard: { row: readGuard },
     usage: (limit) => atOnce(tx.rateLimits.usage(limit, clock.now())),
     subscribers: (appId) => atOnce(tx.webhookEndpoints.subscribers(appId)),

@@ -92,10 +92,10 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
 
     relayed: (id) => relayed.get(id)?.value ?? stored.rows.relayed(id),
 
-    phone(hash, ifMissing) {
+    phone(hash, owned) {
       const own = phones.get(hash)
       if (own) return { ...own.handle, record: own.record, isNew: false }
-      const phone = readPhones.get(hash) ?? stored.rows.phone(hash, ifMissing)
+      const phone = readPhones.get(hash) ?? stored.rows.phone(hash, owned)
       if (!phone.isNew) readPhones.set(hash, phone)
       return phone
     },

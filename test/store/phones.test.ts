@@ -11,7 +11,7 @@ import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
 import { testKeys } from '../helpers/keys.ts'
 
 const owned = { developerId: 'dev_p', environment: 'live', phone: '+14155552671' } as const
-const empty = emptyRecord(owned, 'US')
+const empty = emptyRecord({ ...owned, country: 'US' })
 
 /** Hashes that begin with the same 53 bits, from the first letters on different after them. */
 const collidingHashes = (start: string) =>

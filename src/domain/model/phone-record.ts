@@ -45,14 +45,16 @@ export type PhoneIdentity = {
 /** Phone of one developer in one environment, in any spelling. */
 export type OwnedPhone = { developerId: string; environment: Environment; phone: string }
 
+/** A phone that may have no record yet. */
+export type LocatedPhone = OwnedPhone & { country: string | null }
+
 /**
  * Everything that is kept about one phone of one developer in one environment, under all its spellings. One row, so
  * that a call reads and writes one page.
  */
-export type PhoneRecord = OwnedPhone & {
+export type PhoneRecord = LocatedPhone & {
   /** E.164 as last verified, before that as last sent; its pseudonym after its retention. */
   phone: string
-  country: string | null
   usages: Readonly<Record<TrustLevel, PhoneUsage>>
   /** Newest first. */
   contexts: readonly KnownContext[]
@@ -71,11 +73,11 @@ const knownContextsMax = 8
 export const noUsage: PhoneUsage = { sends: [], checks: null }
 export const noUsages = { device: noUsage, network: noUsage, stranger: noUsage } as const
 
-export const emptyRecord = (owned: OwnedPhone, country: string | null): PhoneRecord => ({
+export const emptyRecord = (owned: LocatedPhone): PhoneRecord => ({
   developerId: owned.developerId,
   environment: owned.environment,
   phone: owned.phone,
-  country,
+  country: owned.country,
   usages: noUsages,
   contexts: [],
   identity: null,

@@ -43,7 +43,15 @@ export function afterVerification(
     phone: request.phone,
     country: request.country,
     contexts: rememberContexts(record, network ? [...request.contexts, network] : request.contexts, now),
-    identity: countVerification(identity, newId, request.appId, now),
+    identity: identity
+      ? countVerification(identity, request.appId, now)
+      : {
+          id: newId('idn'),
+          verificationCount: 1,
+          firstVerifiedAt: now,
+          lastVerifiedAt: now,
+          applications: [request.appId],
+        },
   }
   const lastDay = identity ? utcDay(identity.lastVerifiedAt) : undefined
   const today = utcDay(now)
@@ -52,21 +60,7 @@ export function afterVerification(
     : { record: verified, removedFromDay: lastDay, addedToDay: today }
 }
 
-function countVerification(
-  identity: PhoneIdentity | null,
-  newId: NewId,
-  appId: string,
-  now: number,
-): PhoneIdentity {
-  if (!identity) {
-    return {
-      id: newId('idn'),
-      verificationCount: 1,
-      firstVerifiedAt: now,
-      lastVerifiedAt: now,
-      applications: [appId],
-    }
-  }
+function countVerification(identity: PhoneIdentity, appId: string, now: number): PhoneIdentity {
   const { applications, verificationCount } = identity
   return {
     ...identity,

@@ -43,7 +43,7 @@ export type JudgedMessage = { message: GuardedMessage; sender: Sender }
 
 /** Says what is known about the end user behind a message before the record of the phone is read: nothing but the contexts. */
 export const strangerOf = (message: CountedMessage, contexts: readonly string[]): Sender =>
-  senderOf(emptyRecord(message, message.country), { contexts, createdAt: message.createdAt })
+  senderOf(emptyRecord(message), { contexts, createdAt: message.createdAt })
 
 /**
  * Names the rows of `judgeMessage` before the record of the phone is read: those of a stranger. Each call that changes counts

@@ -11,6 +11,7 @@ import {
   type CheckBudget,
   type TrustLevel,
   type PhoneRecord,
+  type LocatedPhone,
   type OwnedPhone,
 } from '../model/phone-record.ts'
 import { isVirtualPhone, tryParsePhone, type Phone } from '../model/phone.ts'
@@ -70,15 +71,10 @@ type PhoneRows = Pick<Rows, 'phone' | 'hasPseudonymRecords' | 'oldBudgets'>
  * takes over what 0.1.0 knew about it, and one that is seen for the first time since its key was replaced takes over its
  * record: both when the record is saved.
  */
-export function readPhone(
-  rows: PhoneRows,
-  keys: PhoneKeys,
-  owned: OwnedPhone & { country: string | null },
-): LoadedPhone {
-  const empty = emptyRecord(owned, owned.country)
-  const loaded = rows.phone(hashOwnedPhone(keys, owned), empty)
+export function readPhone(rows: PhoneRows, keys: PhoneKeys, owned: LocatedPhone): LoadedPhone {
+  const loaded = rows.phone(hashOwnedPhone(keys, owned), owned)
   const mayBeElsewhere = loaded.isNew && (keys.phone.length > 1 || rows.hasPseudonymRecords())
-  const other = mayBeElsewhere ? findOther(rows, keys, owned, empty) : undefined
+  const other = mayBeElsewhere ? findOther(rows, keys, owned) : undefined
   const found = other?.record ?? loaded.record
   const record = keys.context.length === 1 ? found : upgradeContexts(keys, found)
   const mayHaveBudgets = record.lastSentAt === 0 && !loaded.takes && owned.environment === 'live'
@@ -95,7 +91,7 @@ export function readPhone(
 export function readRequestPhone(
   rows: PhoneRows,
   keys: PhoneKeys,
-  request: OwnedPhone & Pick<OtpRequest, 'id' | 'country'>,
+  request: LocatedPhone & Pick<OtpRequest, 'id'>,
 ): LoadedPhone {
   if (request.phone === unreadablePhone)
     // A budget, an identity or a message would be those of another number.
@@ -122,9 +118,9 @@ export const phoneHashes = (
 ): string[] => [hashOwnedPhone(keys, owned), ...otherHashes(rows.hasPseudonymRecords(), keys, owned)]
 
 /** Finds the record that a phone has under another hash. */
-function findOther(rows: PhoneRows, keys: PhoneKeys, owned: OwnedPhone, empty: PhoneRecord) {
+function findOther(rows: PhoneRows, keys: PhoneKeys, owned: LocatedPhone) {
   for (const hash of otherHashes(rows.hasPseudonymRecords(), keys, owned)) {
-    const other = rows.phone(hash, empty)
+    const other = rows.phone(hash, owned)
     if (!other.isNew) return other
   }
   return undefined
@@ -134,17 +130,16 @@ function findOther(rows: PhoneRows, keys: PhoneKeys, owned: OwnedPhone, empty: P
 export async function loadPhone(
   tx: Pick<Stores, 'checkBudgets' | 'phones'>,
   keys: PhoneKeys,
-  owned: OwnedPhone & { country: string | null },
+  owned: LocatedPhone,
 ): Promise<LoadedPhone> {
-  const empty = emptyRecord(owned, owned.country)
   const hasPseudonymRecords = await tx.phones.hasPseudonymRecords()
   const loaded = new Map<string, LoadedPhone>()
   for (const hash of phoneHashes({ hasPseudonymRecords: () => hasPseudonymRecords }, keys, owned)) {
-    if (loaded.size === 0 || (await tx.phones.find(hash))) loaded.set(hash, await tx.phones.load(hash, empty))
+    if (loaded.size === 0 || (await tx.phones.find(hash))) loaded.set(hash, await tx.phones.load(hash, owned))
   }
   const budgets = await tx.checkBudgets.list(oldBudgetsOf(keys, owned))
   const rows: PhoneRows = {
-    phone: (hash) => loaded.get(hash) ?? { hash, row: undefined, record: empty, isNew: true },
+    phone: (hash) => loaded.get(hash) ?? { hash, row: undefined, record: emptyRecord(owned), isNew: true },
     hasPseudonymRecords: () => hasPseudonymRecords,
     oldBudgets: () => budgets,
   }

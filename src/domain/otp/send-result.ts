@@ -7,7 +7,7 @@ import {
   resultChanges,
 } from '../limits/idempotency.ts'
 import type { CallingApplication } from '../model/application.ts'
-import { deriveStoredCode, type StoredCodeSource } from '../model/code.ts'
+import { deriveStoredCode } from '../model/code.ts'
 import type { GuardAlert } from '../model/guard.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { tryParsePhone } from '../model/phone.ts'
@@ -151,7 +151,8 @@ export function completeSend(
     return needs.recordRefusedSend(application, refusedSend, result).then(() => Promise.reject(refusal))
   }
   const sent = toSentOtp(result)
-  const completed = { ...sent, replayed: false, rate, code: codeToShow(needs, application, result) }
+  const code = application.environment === 'test' ? deriveStoredCode(needs.keys, result) : undefined
+  const completed = { ...sent, replayed: false, rate, code }
   if (!outgoing) return completed
   const pending = { scope, value: sent, traceparent: application.traceparent }
   return needs.attempts.makeFirstAttempt(outgoing, pending).then((failed) => {
@@ -171,13 +172,6 @@ async function replay(
   if (isRejected(sent)) throw new ReplayedError(sent.rejected)
   const request =
     application.environment === 'test' && (await needs.store.read.otpRequests.find(sent.requestId))
-  const code = request ? codeToShow(needs, application, request) : undefined
+  const code = request ? deriveStoredCode(needs.keys, request) : undefined
   return { ...sent, replayed: true, rate: undefined, code }
 }
-
-/** Derives the code for the response. Codes are never stored. */
-const codeToShow = (
-  { keys }: Pick<OtpNeeds, 'keys'>,
-  { environment }: CallingApplication,
-  request: StoredCodeSource,
-): string | undefined => (environment === 'test' ? deriveStoredCode(keys, request) : undefined)

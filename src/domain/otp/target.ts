@@ -20,7 +20,7 @@ import {
 } from './phones.ts'
 
 /** End user behind a check, as far as the caller tells. */
-type Checker = { clientIp?: string | undefined; deviceId?: string | undefined }
+export type Checker = { clientIp?: string | undefined; deviceId?: string | undefined }
 
 /**
  * The request that a call means: by its id, or as the newest verifiable one of the application for a phone. A check by phone

@@ -27,6 +27,7 @@ import {
   readTarget,
   requestNotFound,
   type OtpTarget,
+  type Checker,
   type ReadTarget,
   type RequestFinder,
 } from './target.ts'
@@ -124,7 +125,11 @@ export function createOtpVerify(needs: OtpNeeds) {
         const refusal = readRefusal(rows, application)
         if (refusal) return refuse(refusal)
         const phone = request && readRequestPhone(rows, keys, request)
-        const trust = phone && trustOfCheck(phone.record, request, target, now)
+        const trust =
+          phone &&
+          ('phone' in target
+            ? trustOfPhoneCheck(phone.record, request, target, now)
+            : trustOfRequest(phone.record, request))
         const checks = trust && isLimited(request) ? phone.record.usages[trust].checks : null
         const spent = checks && refuseSpentBudget(checks, checkFailuresMax, now)
         if (spent) return refuse(spent)
@@ -249,17 +254,16 @@ export function createOtpVerify(needs: OtpNeeds) {
   }
 
   /**
-   * Decides the trust level of a check. A stranger can guess by the phone alone, so such a check has that of its own sender,
-   * if that is told; a request id is known to its sender only.
+   * Decides the trust level of a check by phone. A stranger can guess by the phone alone, so it has that of its own sender, if
+   * that is told; a request id is known to its sender only.
    */
-  function trustOfCheck(
+  function trustOfPhoneCheck(
     record: PhoneRecord,
     request: OtpRequest,
-    target: ReadTarget,
+    checker: Checker,
     now: number,
   ): TrustLevel {
-    if (!('phone' in target)) return trustOfRequest(record, request)
-    const { clientIp = null, deviceId = null } = target
+    const { clientIp = null, deviceId = null } = checker
     if (clientIp === null && deviceId === null) return trustOfRequest(record, request)
     const contexts = hashContexts(keys, request.developerId, { clientIp, deviceId })
     return trustOfCall(record, { clientIp, contexts }, now)

@@ -6,7 +6,7 @@ import type { DeliveryTry } from '../model/delivery.ts'
 import type { Message } from '../model/message.ts'
 import type { RelayedMessage } from '../model/relayed-message.ts'
 import type { OtpSession } from '../model/session.ts'
-import type { CheckBudget, PhoneRecord } from '../model/phone-record.ts'
+import type { CheckBudget, LocatedPhone, PhoneRecord } from '../model/phone-record.ts'
 import type { NewAdmission, RateLimit, StoredPolicy, Usage } from '../model/rate-limit.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { BreakdownChanges, BreakdownKey, CountChanges } from './analytics.ts'
@@ -95,8 +95,8 @@ export type Rows = {
   /** Messages of one request, oldest first. */
   messages(requestId: string): readonly Message[]
   relayed(id: string): RelayedMessage | undefined
-  /** @param ifMissing returned if there is no record */
-  phone(hash: string, ifMissing: PhoneRecord): LoadedPhone
+  /** @param owned of the empty record that is returned if there is none */
+  phone(hash: string, owned: LocatedPhone): LoadedPhone
   readonly guard: GuardRows
 
   // Read without a lock.

@@ -1,4 +1,4 @@
-import type { PhoneRecord } from '../model/phone-record.ts'
+import type { LocatedPhone, PhoneRecord } from '../model/phone-record.ts'
 import type { Awaitable } from '../model/awaitable.ts'
 import type { OldBudgets } from './check-budgets.ts'
 import type { Environment } from '../../shared/otp-values.ts'
@@ -24,9 +24,9 @@ export type PhoneStore = {
    * about one phone count one after the other. Operations on PostgreSQL lock only those that exist; of two that insert the
    * same one, the second runs again.
    *
-   * @param ifMissing returned if there is no record; the caller saves it
+   * @param owned of the empty record that is returned if there is none; the caller saves it
    */
-  load(hash: string, ifMissing: PhoneRecord): Awaitable<LoadedPhone>
+  load(hash: string, owned: LocatedPhone): Awaitable<LoadedPhone>
   /** Loads a record and locks it as `load`, but makes none: undefined if it was deleted since it was read. */
   loadKept(hash: string): Awaitable<LoadedPhone | undefined>
   save(handle: PhoneHandle, record: PhoneRecord): void

@@ -1,7 +1,7 @@
 import { inEnvironment } from '../log/counts.ts'
 import { createIds } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
-import { emptyRecord, hashOwnedPhone, type PhoneIdentity } from '../model/phone-record.ts'
+import { hashOwnedPhone, type PhoneIdentity } from '../model/phone-record.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import type { Random } from '../model/random.ts'
 import type { OldIdentity } from '../store/identities.ts'
@@ -76,7 +76,7 @@ async function moveOne(
   tx: Pick<Stores, 'analytics' | 'phones'>,
   { hash, identity, isSecond, ...owned }: Part & { hash: string },
 ): Promise<void> {
-  const loaded = await tx.phones.load(hash, emptyRecord(owned, owned.country))
+  const loaded = await tx.phones.load(hash, owned)
   const { record } = loaded
   const other = record.identity
   const lastDay = utcDay(identity.lastVerifiedAt)

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'bun:test'
 import { openTotpSecret, sealTotpSecret } from '../../../src/domain/accounts/totp.ts'
 import { createGuard } from '../../../src/domain/guard/guard.ts'
 import { countryKey, prefixKey } from '../../../src/domain/guard/row-keys.ts'
-import { emptyRecord, hashOwnedPhone } from '../../../src/domain/model/phone-record.ts'
+import { hashOwnedPhone } from '../../../src/domain/model/phone-record.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
 import type { Sender } from '../../../src/domain/model/guard.ts'
 import { hashContexts } from '../../../src/domain/model/context.ts'
@@ -145,7 +145,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
         const at = now - daysAgo * dayMs
         const times = { verificationCount: 9, firstVerifiedAt: at, lastVerifiedAt: at }
         await store.write(async (tx) => {
-          const handle = await tx.phones.load(hashOwnedPhone(ring.keys, owned), emptyRecord(owned, 'NL'))
+          const handle = await tx.phones.load(hashOwnedPhone(ring.keys, owned), { ...owned, country: 'NL' })
           const identity = { id: newId('idn'), ...times, applications: [appId] }
           const contexts = [{ hash: device, verifiedAt: at }]
           await tx.phones.save(handle, { ...handle.record, contexts, identity })

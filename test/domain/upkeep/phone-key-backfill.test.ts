@@ -28,7 +28,7 @@ describeEachDatabase('replaced keys', (database) => {
     await createStore(database(), { keys: testKeys }).write(async (tx) => {
       const loaded = await loadPhone(tx, testKeys, owned)
       await tx.phones.save(loaded, {
-        ...emptyRecord(owned, 'US'),
+        ...emptyRecord({ ...owned, country: 'US' }),
         phone: count % 2 === 0 ? derivePseudonym(testKeys, 'dev_w', phone) : phone,
         usages: { ...loaded.record.usages, stranger: { sends: [now], checks: null } },
         contexts: hashContexts(testKeys, 'dev_w', sender).map((hash) => ({ hash, verifiedAt: now })),

@@ -4,7 +4,7 @@ import { emptyRecord } from '../../../src/domain/model/phone-record.ts'
 import { userLists } from '../../../src/store/sqlite/list-numbers.ts'
 import { defineBodyModel, withShortIds } from './bodies.ts'
 
-const empty = emptyRecord({ developerId: 'dev_p', environment: 'live', phone: '+14155552671' }, 'US')
+const empty = emptyRecord({ developerId: 'dev_p', environment: 'live', phone: '+14155552671', country: 'US' })
 
 const phones = 10
 /** Makes hashes: every third begins with the same 53 bits. */

@@ -7,7 +7,7 @@ import { createStore } from '../../../src/store/store.ts'
 import { openTestFile, openTestSqlite, registerShortIds } from '../../helpers/databases.ts'
 import { testKeys } from '../../helpers/keys.ts'
 
-const empty = emptyRecord({ developerId: 'dev_p', environment: 'live', phone: '+14155552671' }, 'US')
+const empty = emptyRecord({ developerId: 'dev_p', environment: 'live', phone: '+14155552671', country: 'US' })
 const disposals: Array<() => Promise<void>> = []
 afterAll(async () => {
   for (const dispose of disposals) await dispose()
