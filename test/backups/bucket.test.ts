@@ -11,9 +11,9 @@ import {
   sendSealedBackup,
 } from '../../src/backups/sealed.ts'
 import { headerBytes } from '../../src/backups/sealed-format.ts'
-import { createDatabase } from '../../src/store/data-dir/create-database.ts'
 import { dataFiles } from '../../src/store/data-dir/data-dir.ts'
 import { connect } from '../../src/store/sqlite/database.ts'
+import { createTestDatabase } from '../helpers/data-dir.ts'
 import { s3Error, startS3Server } from '../helpers/s3-server.ts'
 
 const masterKey = new Uint8Array(32).fill(1)
@@ -46,7 +46,7 @@ const open = ({ bucket = 'backups', endpoint = service.url, answerMs = 30_000 } 
 function makeDatabase(size: 'small' | 'large' = 'small') {
   const dataDir = join(folder, 'data')
   mkdirSync(dataDir)
-  createDatabase(dataDir, { configured: masterKey, isForced: false, now })
+  createTestDatabase(dataDir, masterKey)
   const { database } = dataFiles(dataDir)
   const connection = connect(database, 0)
   connection.run(`insert into meta (name, value) values ('filler', ?)`, [

@@ -8,12 +8,12 @@ import { hostOrigin } from '../../src/domain/model/audit.ts'
 import { deriveKeys } from '../../src/domain/model/keys.ts'
 import { createIds } from '../../src/domain/model/ids.ts'
 import { openHost, type Host } from '../../src/host/host.ts'
-import { createDatabase } from '../../src/store/data-dir/create-database.ts'
 import { dataFiles, prepareDataDir } from '../../src/store/data-dir/data-dir.ts'
 import { acquireLock } from '../../src/store/data-dir/lock.ts'
 import { openSqlite } from '../../src/store/sqlite/database.ts'
 import { createStore } from '../../src/store/store.ts'
 import { requireConfig, loadEnv } from '../helpers/config.ts'
+import { createTestDatabase } from '../helpers/data-dir.ts'
 import { testKeys } from '../helpers/keys.ts'
 import { unlimitedPlan } from '../helpers/plans.ts'
 
@@ -41,7 +41,7 @@ async function open(changes: Partial<Config> = {}): Promise<Host> {
   await host?.close()
   const config = requireConfig(loadEnv({ OTPD_DATA_DIR: dataDir }))
   prepareDataDir(dataDir, () => {})
-  createDatabase(dataDir, { configured: null, isForced: false, now: Date.now() })
+  createTestDatabase(dataDir)
   host = await openHost({ config: { ...config, ...changes }, access: 'write' })
   return host
 }

@@ -21,9 +21,9 @@ import { readMigrationStatus } from '../../../src/store/data-dir/inspection.ts'
 import { masterKeyCheck } from '../../../src/domain/model/keys.ts'
 import { sqliteMigrations } from '../../../src/store/engine/migration-files.ts'
 import { migrateSqlite } from '../../../src/store/sqlite/migrate.ts'
-import { createDatabase } from '../../../src/store/data-dir/create-database.ts'
 import { restoreDatabase } from '../../../src/store/data-dir/restore.ts'
 import { connect } from '../../../src/store/sqlite/database.ts'
+import { createTestDatabase } from '../../helpers/data-dir.ts'
 
 const masterKey = new Uint8Array(32).fill(1)
 const now = Date.parse('2026-11-20T12:00:00Z')
@@ -41,10 +41,9 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-function makeDataDir(name: string, key = masterKey) {
+function makeDataDir(name: string) {
   const directory = join(folder, name)
-  mkdirSync(directory)
-  createDatabase(directory, { configured: key, isForced: false, now })
+  createTestDatabase(directory, masterKey)
   write(dataFiles(directory).database, name, rows)
   return directory
 }

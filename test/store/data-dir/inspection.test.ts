@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { dataFiles, prepareDataDir } from '../../../src/store/data-dir/data-dir.ts'
 import { inspectDataDir } from '../../../src/store/data-dir/inspection.ts'
 import { acquireLock } from '../../../src/store/data-dir/lock.ts'
-import { createDatabase } from '../../../src/store/data-dir/create-database.ts'
 import { sqliteMigrations } from '../../../src/store/engine/migration-files.ts'
 import { migrateSqlite } from '../../../src/store/sqlite/migrate.ts'
 import { connect } from '../../../src/store/sqlite/database.ts'
+import { createTestDatabase } from '../../helpers/data-dir.ts'
 
 let folder: string
 let dataDir: string
@@ -19,7 +19,7 @@ beforeEach(() => {
   dataDir = join(folder, 'data')
   files = dataFiles(dataDir)
   prepareDataDir(dataDir, () => {})
-  createDatabase(dataDir, { configured: null, isForced: false, now: 0 })
+  createTestDatabase(dataDir)
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 

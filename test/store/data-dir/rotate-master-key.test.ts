@@ -12,7 +12,6 @@ import {
   readMasterKeyCandidates,
 } from '../../../src/store/data-dir/master-key.ts'
 import { movedToKey } from '../../../src/store/data-dir/moved.ts'
-import { createDatabase } from '../../../src/store/data-dir/create-database.ts'
 import { prepareDatabase } from '../../../src/store/data-dir/prepare-database.ts'
 import { restoreDatabase } from '../../../src/store/data-dir/restore.ts'
 import {
@@ -21,6 +20,7 @@ import {
   rotationSteps,
 } from '../../../src/store/data-dir/rotate-master-key.ts'
 import { connect } from '../../../src/store/sqlite/database.ts'
+import { createTestDatabase } from '../../helpers/data-dir.ts'
 
 const now = 0
 let dataDir: string
@@ -35,7 +35,7 @@ afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
 /** Does what a start does. */
 function start(configured: Uint8Array | null = null): Keys {
   prepareDataDir(dataDir, () => {})
-  createDatabase(dataDir, { configured, isForced: false, now })
+  createTestDatabase(dataDir, configured)
   const masterKey = readMasterKey(dataDir, configured)
   prepareDatabase(dataDir, { masterKey, migrate: true, now })
   return openRing(configured).keys
