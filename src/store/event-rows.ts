@@ -1,8 +1,3 @@
-import type { NewLogEntry } from '../domain/model/log-entry.ts'
-import { columnsOf, insertInto } from './engine/row-writes.ts'
-import type { Sealing } from './engine/sealing.ts'
-import type { Tables } from './engine/tables.ts'
-
 /**
  * The number of an entry that is appended by the open transaction on PostgreSQL.
  *
@@ -10,19 +5,6 @@ import type { Tables } from './engine/tables.ts'
  */
 export const afterLastSeq = (offset: string) =>
   `(select value from counters where name = 'event_seq') + ${offset}`
-
-/** An entry to insert, with the number and id that it gets. */
-export type NewEventRow = NewLogEntry & { seq: number; id: string | null; payload: string | null }
-
-/** Writes an insert of entries; phone and payload are encrypted. */
-export const insertEvents = ({ events }: Pick<Tables, 'events'>, sealing: Sealing) =>
-  insertInto(
-    columnsOf<typeof events, NewEventRow>(events, {
-      phone: (entry) => sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
-      payload: (entry) => sealing.sealText('events.payload', payloadRow(entry), entry.payload),
-    }),
-    { computed: { seq: afterLastSeq('given.seq') } },
-  )
 
 /**
  * Names the row of an entry's phone in the associated data: that of its request, so that both hold the same value. Entries

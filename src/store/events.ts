@@ -5,46 +5,32 @@ import type { LogType } from '../shared/event-kinds.ts'
 import { type FilterPlaceholders, inJson, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { columnsOf, insertInto } from './engine/row-writes.ts'
-import { insertEvents, phoneRow, type NewEventRow } from './event-rows.ts'
+import { type AppendNeeds, createEventAppending } from './event-appending.ts'
+import { phoneRow } from './event-rows.ts'
 import type { EventIds } from '../domain/model/event-ids.ts'
-import { createIds } from '../domain/model/ids.ts'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import { loadEventIds } from './event-ids.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
 import { logLists, typeLists } from './sqlite/list-numbers.ts'
-import { entryAdded, entryDeleted, changeOwnedLists } from './list-changes.ts'
+import { createEntryLists, entryDeleted } from './list-changes.ts'
 import { createListSources } from './list-sources.ts'
 import { createEventLocator } from './event-positions.ts'
 import { createOpenedEntries } from './opened-entries.ts'
 import { onlyOwn, ownerShortId, pageOf, type OwnerShortId } from './ownership.ts'
-import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
-/**
- * Creates the store of the event log.
- *
- * @param onEvent called with the developer's id for each new entry, before its transaction commits
- */
+/** Creates the store of the event log. */
 export function createEventStore(
   database: Database,
   executor: QueryExecutor,
   sealing: Sealing,
-  onEvent: (developerId: string) => void = () => {},
+  needs: AppendNeeds,
 ): EventStore {
   const { events, counters } = database.tables
-  const p = sql.placeholder
   const { payload: _payload, ...listed } = getTableColumns(events)
   // Written by `append` from a LogType.
   const columns = { ...listed, type: sql<LogType>`${events.type}` }
 
-  const allocateSeqs = database.prepare(() =>
-    executor
-      .update(counters)
-      .set({ value: sql`${counters.value} + ${p('count')}` })
-      .where(eq(counters.name, 'event_seq'))
-      .returning({ value: counters.value }),
-  )
   const readCounter = database.prepare(() =>
     executor.select({ value: counters.value }).from(counters).where(eq(counters.name, 'event_seq')),
   )
@@ -52,27 +38,6 @@ export function createEventStore(
     const [counter] = await readCounter({})
     if (!counter) throw new Error('the counter of log entries is missing')
     return counter.value
-  }
-  const insert = database.writeRows(executor, insertEvents(database.tables, sealing))
-  // PostgreSQL
-  const counterColumns = columnsOf<typeof counters, { name: string; value: number }>(counters, {})
-  const addToCounter = database.writeRows(
-    executor,
-    insertInto(counterColumns, { onConflict: { key: ['name'], others: 'add' } }),
-  )
-
-  /**
-   * Allocates the numbers of entries. On PostgreSQL, where the transaction must not wait for an answer while it holds the
-   * counter, they are offsets: see `afterLastSeq`.
-   */
-  async function allocate(count: number): Promise<number> {
-    if (database.postgres) {
-      addToCounter([{ name: 'event_seq', value: count }])
-      return 1 - count
-    }
-    const [counter] = await allocateSeqs({ count })
-    if (!counter) throw new Error('the counter of log entries is missing')
-    return counter.value - count + 1
   }
   type PageFilter = OwnerShortId & Omit<LogQuery, 'appId'>
   // PostgreSQL
@@ -111,19 +76,7 @@ export function createEventStore(
 
   const findEnvironment = createEnvironmentLookup(database, executor)
   const findSources = createListSources(database, executor, { developer: logLists, application: typeLists })
-  /** Records a change of the lists that have an entry. Does nothing on PostgreSQL. */
-  function changeEntryLists(
-    { developer, application }: typeof entryAdded,
-    { type, developerId, appId }: { type: LogType; developerId: string; appId: string | null },
-    seq: number,
-  ): Awaitable<void> {
-    if (!database.sqlite) return
-    const found = appId === null ? undefined : findEnvironment(appId)
-    return andThen(found, (environment = 'live') => {
-      changeOwnedLists(database, developer[environment], developerId, seq)
-      changeOwnedLists(database, application[type], appId ?? developerId, seq)
-    })
-  }
+  const changeEntryLists = createEntryLists(database, executor)
 
   /** Loads a page on PostgreSQL: one type at a time, each in the order of its index. */
   async function loadPage(developerId: string, { appId, ...query }: LogQuery, ids: EventIds) {
@@ -156,27 +109,7 @@ export function createEventStore(
     toEntries(await listSeqs({ seqs: JSON.stringify(seqs) }), ids)
 
   return {
-    reserve: async (count) => (database.postgres ? undefined : allocate(count)),
-
-    async append(entries, reserved) {
-      const first = reserved ?? (await allocate(entries.length))
-      const ids = await loadEventIds(database, executor)
-      const rows: NewEventRow[] = []
-      for (const [index, { entry, toPayload }] of entries.entries()) {
-        const seq = first + index
-        // On PostgreSQL the number is not known yet: a payload gets an id of its own, which the entry keeps.
-        const id =
-          toPayload && database.postgres
-            ? createIds({ now: () => entry.at }, database.world.random)('evt')
-            : null
-        const payload = toPayload ? toPayload(id ?? ids.encode(entry.at, seq)) : null
-        rows.push({ ...entry, seq, id, payload })
-        await changeEntryLists(entryAdded, entry, seq)
-        onEvent(entry.developerId)
-      }
-      insert(rows)
-      return first
-    },
+    ...createEventAppending(database, executor, sealing, changeEntryLists, needs),
 
     async list(developerId, query) {
       const ids = await loadEventIds(database, executor)

@@ -1,8 +1,9 @@
 import { otpStatuses } from '../domain/model/request.ts'
 import type { WebhookDeliveryStatus } from '../domain/model/webhook-delivery.ts'
-import { logTypes } from '../shared/event-kinds.ts'
+import { logTypes, type LogType } from '../shared/event-kinds.ts'
 import { environments } from '../shared/otp-values.ts'
-import type { Database } from './engine/database.ts'
+import { createEnvironmentLookup } from './app-environments.ts'
+import type { Database, QueryExecutor } from './engine/database.ts'
 import type { ListChange } from './engine/sqlite-state.ts'
 import {
   deliveryList,
@@ -46,6 +47,23 @@ export const entryAdded = {
 export const entryDeleted = {
   developer: byValue(environments, (environment) => removed(logLists[environment])),
   application: byValue(logTypes, (type) => removed(typeLists[type])),
+}
+
+export type ChangeEntryLists = ReturnType<typeof createEntryLists>
+
+/** Creates the function that changes the lists which have an entry. It does nothing on PostgreSQL. */
+export function createEntryLists(database: Database, executor: QueryExecutor) {
+  const findEnvironment = createEnvironmentLookup(database, executor)
+  return async (
+    { developer, application }: typeof entryAdded,
+    { type, developerId, appId }: { type: LogType; developerId: string; appId: string | null },
+    seq: number,
+  ): Promise<void> => {
+    if (!database.sqlite) return
+    const environment = (appId === null ? undefined : await findEnvironment(appId)) ?? 'live'
+    changeOwnedLists(database, developer[environment], developerId, seq)
+    changeOwnedLists(database, application[type], appId ?? developerId, seq)
+  }
 }
 
 export const messageAdded = added(inboxList)

@@ -96,6 +96,9 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       onLeased: (delivery) => void pending.leased.push(delivery),
     }
     const chains = createAuditChains(database, executor, keys)
+    const inbox = createInboxStore(database, executor, sealing)
+    const webhookOutbox = createWebhookOutboxStore(database, executor, sealing, outbox)
+    const appending = { inbox, webhookOutbox, onEvent: addDeveloper }
     const tables: UnitStores = {
       accounts: createAccountStore(database, executor),
       alerts: createAlertStore(database, executor),
@@ -107,10 +110,10 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       deadlines: createDeadlineStore(database, executor, sealing),
       developers: createDeveloperStore(database, executor),
       earlyReceipts: createEarlyReceiptStore(database, executor),
-      events: createEventStore(database, executor, sealing, addDeveloper),
+      events: createEventStore(database, executor, sealing, appending),
       guard: createGuardStore(database, executor),
       idempotency: createIdempotencyStore(database, executor, sealing),
-      inbox: createInboxStore(database, executor, sealing),
+      inbox,
       backfills: createBackfillStore(database, executor),
       leases: createLeaseStore(database, executor, needs.clock),
       listRules: createListRuleStore(database, executor, sealing, ruleCache),
@@ -135,7 +138,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       totpSecrets: createTotpSecretStore(database, executor),
       webhookDeliveries: createWebhookDeliveryStore(database, executor, sealing, markDelivery),
       webhookEndpoints: createWebhookEndpointStore(database, executor, sealing, markDelivery),
-      webhookOutbox: createWebhookOutboxStore(database, executor, sealing, outbox),
+      webhookOutbox,
     }
     const stored = database.postgres
       ? createPostgresRows(createLoadQueries(database, executor, sealing), tables, clock)

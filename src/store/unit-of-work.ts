@@ -16,7 +16,6 @@ import type { Stores } from '../domain/store/store.ts'
 import type { StoredRows } from './stored-rows.ts'
 import { compareKeys, valuesInKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
-import { lockEndpoints, writeEvents } from './write-events.ts'
 import { mergeGuardChanges } from './guard.ts'
 
 /** Stores that operations read and write. */
@@ -207,10 +206,10 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
     await savePhones()
     await tx.guard.apply(guard)
     tx.idempotency.save(valuesInKeyOrder(answers))
-    lockEndpoints(tx, events)
+    tx.events.lockEndpoints(events)
     tx.analytics.add(valuesInKeyOrder(counts))
     tx.analytics.addBreakdown(valuesInKeyOrder(breakdown))
-    if (events.length > 0) await writeEvents(tx, events, firstSeq)
+    if (events.length > 0) await tx.events.append(events, firstSeq)
   }
 
   /** Saves the records of phones, and deletes what they have taken over. */

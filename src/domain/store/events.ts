@@ -1,6 +1,7 @@
 import type { LogType } from '../../shared/event-kinds.ts'
-import type { NewLogEntry, LogEntry } from '../model/log-entry.ts'
+import type { LogEntry } from '../model/log-entry.ts'
 import type { LogPosition } from '../model/request-history.ts'
+import type { NewEvent } from './operation.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
 export type LogQuery = {
@@ -16,7 +17,8 @@ export type LogQuery = {
   afterSeq?: number | undefined
 }
 
-export type EntryToAppend = { entry: NewLogEntry; toPayload?: ((id: string) => string) | undefined }
+/** A log entry to append; most have more of `NewEvent`. */
+export type EntryToAppend = Pick<NewEvent, 'entry'> & Partial<NewEvent>
 
 export type EventStore = {
   /**
@@ -26,10 +28,14 @@ export type EventStore = {
    */
   reserve(count: number): Promise<number | undefined>
   /**
-   * Allocates the next sequence numbers and inserts the entries. Takes a lock until commit, so that entries become visible
+   * Locks the endpoints that get deliveries, on PostgreSQL. Later they would wait, and with them every call that needs a
+   * counter.
+   */
+  lockEndpoints(events: readonly EntryToAppend[]): void
+  /**
+   * Allocates the next sequence numbers and inserts the entries, their deliveries and inbox messages. Takes a lock until commit, so that entries become visible
    * in the order of their numbers.
    *
-   * @param events `toPayload` builds the webhook body; omitted if no webhook is sent
    * @param reserved what `reserve` returned for as many
    * @returns the sequence number of the first, for rows of this transaction that refer to it: on PostgreSQL it is counted
    *   from the last one, 0 and below, as the number itself is only known to the server
