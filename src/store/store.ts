@@ -87,13 +87,13 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   }
 
   function bind(executor: QueryExecutor): Bound {
-    const pending: Notices = { hasDelivery: false, developers: new Set(), leased: [] }
-    const addDeveloper = (developerId: string) => void pending.developers.add(developerId)
-    const markDelivery = () => void (pending.hasDelivery = true)
+    let notices = createNotices()
+    const addDeveloper = (developerId: string) => void notices.developers.add(developerId)
+    const markDelivery = () => void (notices.hasDelivery = true)
     const outbox: OutboxNeeds = {
       offerLease: (now, use) => deliveryQueue?.offerLease(now, use),
       onDelivery: markDelivery,
-      onLeased: (delivery) => void pending.leased.push(delivery),
+      onLeased: (delivery) => void notices.leased.push(delivery),
     }
     const chains = createAuditChains(database, executor, keys)
     const inbox = createInboxStore(database, executor, sealing)
@@ -155,16 +155,15 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
         }
       },
     }
-    return { stores: { ...tables, changes }, unit, stored, chains, pending }
-  }
-
-  /** Takes the notices of a body, or of the calls of a transaction: the next one may begin before they are given. */
-  function takeNotices(pending: Notices): Notices {
-    const { hasDelivery, leased, developers } = pending
-    pending.hasDelivery = false
-    pending.leased = []
-    pending.developers = new Set()
-    return { hasDelivery, leased, developers }
+    /** Takes the notices of a body, or of the calls of a transaction: the next one may begin before they are given. */
+    function takeNotices(): Notices {
+      const taken = notices
+      notices = createNotices()
+      return taken
+    }
+    /** A body that threw has left them. */
+    const forgetLeased = () => void (notices.leased = [])
+    return { stores: { ...tables, changes }, unit, stored, chains, takeNotices, forgetLeased }
   }
 
   function notify({ hasDelivery, leased, developers }: Notices) {
@@ -199,15 +198,15 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     },
     hasChanges: (tx) => boundTo(tx).unit.hasChanges(),
     async write(tx) {
-      const { unit, pending } = boundTo(tx)
-      pending.leased = []
+      const { unit, forgetLeased } = boundTo(tx)
+      forgetLeased()
       await unit.write()
     },
     end(tx, isCommitted) {
-      const { unit, stored, pending } = boundTo(tx)
+      const { unit, stored, takeNotices } = boundTo(tx)
       unit.clear()
       stored.end(isCommitted)
-      const notices = takeNotices(pending)
+      const notices = takeNotices()
       return isCommitted ? () => notify(notices) : undefined
     },
   })
@@ -220,13 +219,13 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     async write(body) {
       let notices: Notices | undefined
       const result = await database.write(async (executor) => {
-        const { stores, chains, pending } = boundTo(executor)
+        const { stores, chains, takeNotices, forgetLeased } = boundTo(executor)
         // A body that threw has left its entries.
         chains.discard()
-        pending.leased = []
+        forgetLeased()
         const value = await body(stores)
         await chains.flush()
-        notices = takeNotices(pending)
+        notices = takeNotices()
         return value
       })
       if (notices) notify(notices)
@@ -269,8 +268,8 @@ type Bound = {
   unit: UnitOfWork
   stored: StoredRows
   chains: AuditChains
-  /** Notices of the open transaction. */
-  pending: Notices
+  takeNotices(): Notices
+  forgetLeased(): void
 }
 
 /** Notices to give once a transaction is on disk. */
@@ -280,6 +279,8 @@ type Notices = {
   /** Deliveries that were leased when they were inserted. */
   leased: LeasedDelivery[]
 }
+
+const createNotices = (): Notices => ({ hasDelivery: false, developers: new Set(), leased: [] })
 
 export type StoreNeeds = {
   keys: Pick<Keys, 'audit' | 'seals' | 'webhookHeader'>

@@ -51,11 +51,11 @@ export const storageSabotages: readonly Sabotage[] = [
       ['commits wake no worker', 'hooks.onChanged?.()', ''],
       ['writes go on after a disk fault', 'isPoisoned = true\n', ''],
       ['no bound of the writes that wait', 'waiting.length >= waitingMax', 'false'],
-      ['a body may wait for anything', 'if (hasTurnEnded) failBatch', 'if (false) failBatch'],
+      ['a body may wait for anything', 'if (hasTurnEnded) throw', 'if (false) throw'],
       [
         'a failed body leaves its writes',
-        'if (!connection.inTransaction || countChanges() !== changesBefore) return undoAll(error)',
-        'if (!connection.inTransaction) return undoAll(error)',
+        'if (!connection.inTransaction || countChanges() !== changesBefore) throw error',
+        'if (!connection.inTransaction) throw error',
       ],
       ['memory is not rolled back', 'for (const one of transactionHooks) one.onRollback?.()', ''],
       [

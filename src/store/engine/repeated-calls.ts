@@ -1,7 +1,7 @@
 import { GuardFault } from '../../domain/model/guard.ts'
 
 /** A call that waits. It has a failure if the transaction that it shared has failed: it then runs in one of its own. */
-type WaitingCall = { failure: unknown }
+type WaitingCall = { failure?: unknown }
 
 export const isAlone = ({ failure }: WaitingCall): boolean => failure !== undefined
 

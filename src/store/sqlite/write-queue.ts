@@ -13,27 +13,21 @@ const batchMax = 256
 const waitingMax = 10_000
 const busyTimeoutMs = 3_000
 
-/**
- * How the jobs of a batch ran:
- * - `done`: each has its outcome, and the transaction can commit.
- * - `split`: one failed and left something behind; each must run again in a transaction of its own.
- * - `failed`: the error ended the whole transaction, including the other jobs' writes.
- */
-type BatchResult = { kind: 'done' } | { kind: 'split' | 'failed'; error: unknown }
-
 type Job = {
   body: (tx: QueryExecutor) => Awaitable<unknown>
   /** Set for a call, whose body only reads; its changes are written with those of the batch's other calls. */
   group: CallGroup | undefined
-  /** Set for a job that runs in a transaction of its own: the error of the one that it was in. */
-  failure: unknown
-  resolve: (value: unknown) => void
-  reject: (error: unknown) => void
+  settled: PromiseWithResolvers<unknown>
   queuedAt: number
-  outcome: { value: unknown } | { error: unknown } | undefined
+  /** Set for a job that runs in a transaction of its own: the error of the one that it was in. */
+  failure?: unknown
+  outcome?: { value: unknown } | { error: unknown }
   /** Called once the job is on disk. */
-  onFlushed: (() => void) | undefined
+  onFlushed?: (() => void) | undefined
 }
+
+/** How the transaction of a batch ended. After an error its jobs may run again, each in a transaction of its own. */
+type BatchResult = { hasChanged: boolean } | { error: unknown; runsAgain: boolean }
 
 export type WriteQueueHooks = {
   world?: World
@@ -80,13 +74,13 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
   const flusher = createCommitFlusher<Job>(disk, {
     settle(jobs) {
       for (const job of jobs) {
-        if (job.outcome && 'value' in job.outcome) job.resolve(job.outcome.value)
-        else job.reject(toCallerError(job.outcome?.error))
+        if (job.outcome && 'value' in job.outcome) job.settled.resolve(job.outcome.value)
+        else job.settled.reject(toCallerError(job.outcome?.error))
         job.onFlushed?.()
       }
     },
     fail(jobs, error) {
-      for (const job of jobs) job.reject(toCallerError(error))
+      for (const job of jobs) job.settled.reject(toCallerError(error))
       failPermanently(error)
     },
   })
@@ -107,24 +101,21 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
   }
 
   function enqueue<T>(body: (tx: QueryExecutor) => Awaitable<T>, group: CallGroup | undefined): Promise<T> {
-    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const settled = Promise.withResolvers<T>()
     if (isPoisoned || waiting.length >= waitingMax) {
-      reject(unavailable(isPoisoned ? 'DISK_FAULT' : 'WRITE_QUEUE_FULL'))
-      return promise
+      settled.reject(unavailable(isPoisoned ? 'DISK_FAULT' : 'WRITE_QUEUE_FULL'))
+      return settled.promise
     }
     // Jobs of all types are run by the same code; a body's T resolves this job's promise only.
-    waiting.push({
+    const job = {
       body,
       group,
-      failure: undefined,
-      resolve: resolve as (value: unknown) => void,
-      reject,
+      settled: settled as PromiseWithResolvers<unknown>,
       queuedAt: world.monotonic(),
-      outcome: undefined,
-      onFlushed: undefined,
-    })
+    }
+    waiting.push(job)
     schedule()
-    return promise
+    return settled.promise
   }
 
   function schedule() {
@@ -137,25 +128,9 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
     if (flusher.isFull()) await flusher.wait()
     if (!beginBatch()) return
     const batch = takeTogether(waiting, batchMax)
-    // A body that waits for anything but `tx` lets the event loop turn while it holds the write lock: the whole batch
-    // fails, so that tests find it.
-    let hasTurnEnded = false
-    const turnTimer = world.timers.setImmediate(() => (hasTurnEnded = true))
-    const changedRowsBefore = countChangedRows()
     const result = await runBatch(batch)
-    world.timers.clearImmediate(turnTimer)
-    switch (result.kind) {
-      case 'split':
-        for (const job of batch) job.failure = result.error ?? new Error('a job failed')
-        requeue(batch)
-        break
-      case 'failed':
-        failBatch(batch, result.error)
-        break
-      case 'done':
-        if (hasTurnEnded) failBatch(batch, new Error('a write awaited something other than its transaction'))
-        else await commitBatch(batch, changedRowsBefore)
-    }
+    if ('error' in result) failBatch(batch, result.error, result.runsAgain)
+    else await endBatch(batch, result.hasChanged)
     isActive = false
     if (waiting.length > 0) schedule()
     else notifyIdle()
@@ -176,10 +151,10 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
         const oldestQueuedAt = world.monotonic() - busyTimeoutMs
         const expired = waiting.filter((job) => job.queuedAt < oldestQueuedAt)
         waiting = waiting.filter((job) => job.queuedAt >= oldestQueuedAt)
-        for (const job of expired) job.reject(toCallerError(error))
+        for (const job of expired) job.settled.reject(toCallerError(error))
       } else {
         if (connection.inTransaction) rollback.run()
-        for (const job of waiting.splice(0)) job.reject(toCallerError(error))
+        for (const job of waiting.splice(0)) job.settled.reject(toCallerError(error))
         if (isDiskFault(error) || error instanceof ForeignCommitError) failPermanently(error)
       }
       if (waiting.length > 0) world.timers.setTimeout(runNextBatch, 3 + world.randomNumber() * 7)
@@ -191,57 +166,63 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
     }
   }
 
-  /**
-   * Runs the jobs in the open transaction: the bodies, one after the other; then the calls, each on what those before it
-   * decided; then writes what the calls changed. Keeps each one's outcome.
-   */
+  /** Runs the jobs of a batch in the open transaction, and commits it. */
   async function runBatch(batch: Job[]): Promise<BatchResult> {
-    /** A full disk or a failed read ends the whole transaction. */
-    const undoAll = (error: unknown): BatchResult => ({
-      kind: connection.inTransaction && canRunAgain(batch, error) ? 'split' : 'failed',
-      error,
-    })
-    for (const job of batch) {
-      if (job.group) continue
-      const changesBefore = countChanges()
-      try {
-        job.outcome = { value: await job.body(tx) }
-      } catch (error) {
-        if (!connection.inTransaction || countChanges() !== changesBefore) return undoAll(error)
-        job.outcome = { error }
-      }
-    }
-    const groups = new Set<CallGroup>()
-    for (const job of batch) {
-      if (!job.group) continue
-      groups.add(job.group)
-      if (isAlone(job)) job.group.prepareAlone(tx, job.failure)
-      try {
-        job.outcome = { value: job.body(tx) }
-      } catch (error) {
-        if (!connection.inTransaction) return { kind: 'failed', error }
-        if (canRunAgain([job], error)) return { kind: 'split', error }
-        job.outcome = { error }
-      }
-    }
+    // A body that waits for anything but `tx` lets the event loop turn while it holds the write lock: the whole batch
+    // fails, so that tests find it.
+    let hasTurnEnded = false
+    const turnTimer = world.timers.setImmediate(() => (hasTurnEnded = true))
+    const changedRowsBefore = countChangedRows()
+    let hasRun = false
     try {
-      for (const group of groups) await group.write(tx)
+      await runJobs(batch)
+      hasRun = true
+      if (hasTurnEnded) throw new Error('a write awaited something other than its transaction')
+      for (const one of transactionHooks) one.beforeCommit?.()
+      const hasChanged = countChangedRows() !== changedRowsBefore
+      commit.run()
+      return { hasChanged }
     } catch (error) {
-      return undoAll(error)
+      // A full disk or a failed read ends the whole transaction.
+      return { error, runsAgain: !hasRun && connection.inTransaction && canRunAgain(batch, error) }
+    } finally {
+      world.timers.clearImmediate(turnTimer)
     }
-    return { kind: 'done' }
   }
 
-  /** Rolls back and queues the jobs again. Another process may take the lock in between, so they wait for it again. */
-  function requeue(batch: Job[]) {
-    rollBackBatch(batch)
-    waiting.unshift(...batch)
+  /**
+   * Runs the bodies, one after the other; then the calls, each on what those before it decided; then writes what the calls
+   * changed. Keeps each one's outcome.
+   *
+   * @throws the error of a job that left something behind, or that ended the transaction
+   */
+  async function runJobs(batch: Job[]): Promise<void> {
+    const groups = new Set<CallGroup>()
+    for (const job of batch)
+      if (job.group) groups.add(job.group)
+      else await runBody(job)
+    for (const job of batch) if (job.group) runCall(job, job.group)
+    for (const group of groups) await group.write(tx)
   }
 
-  function rollBackBatch(batch: Job[]) {
-    if (connection.inTransaction) rollback.run()
-    for (const one of transactionHooks) one.onRollback?.()
-    endCalls(batch, false)
+  async function runBody(job: Job): Promise<void> {
+    const changesBefore = countChanges()
+    try {
+      job.outcome = { value: await job.body(tx) }
+    } catch (error) {
+      if (!connection.inTransaction || countChanges() !== changesBefore) throw error
+      job.outcome = { error }
+    }
+  }
+
+  function runCall(job: Job, group: CallGroup): void {
+    if (isAlone(job)) group.prepareAlone(tx, job.failure)
+    try {
+      job.outcome = { value: job.body(tx) }
+    } catch (error) {
+      if (!connection.inTransaction || canRunAgain([job], error)) throw error
+      job.outcome = { error }
+    }
   }
 
   function endCalls(batch: Job[], isCommitted: boolean) {
@@ -249,16 +230,8 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
     for (const [group, job] of lastCalls) job.onFlushed = group?.end(tx, isCommitted)
   }
 
-  async function commitBatch(batch: Job[], changedRowsBefore: number) {
-    let hasChanged: boolean
-    try {
-      for (const one of transactionHooks) one.beforeCommit?.()
-      hasChanged = countChangedRows() !== changedRowsBefore
-      commit.run()
-    } catch (error) {
-      failBatch(batch, error)
-      return
-    }
+  /** Ends a batch whose transaction is committed. */
+  async function endBatch(batch: Job[], hasChanged: boolean): Promise<void> {
     // Readers see the changes now, so memory must have them too.
     for (const one of transactionHooks) one.onCommit?.()
     endCalls(batch, true)
@@ -270,17 +243,25 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
     if (!isPoisoned) await disk.makeCheckpoint()
   }
 
-  function failBatch(batch: Job[], error: unknown) {
-    rollBackBatch(batch)
+  /** Rolls back. Another process may take the lock before the jobs run again, so they wait for it again. */
+  function failBatch(batch: Job[], error: unknown, runsAgain: boolean): void {
+    if (connection.inTransaction) rollback.run()
+    for (const one of transactionHooks) one.onRollback?.()
+    endCalls(batch, false)
+    if (runsAgain) {
+      for (const job of batch) job.failure = error ?? new Error('a job failed')
+      waiting.unshift(...batch)
+      return
+    }
     const callerError = toCallerError(error)
-    for (const job of batch) job.reject(callerError)
+    for (const job of batch) job.settled.reject(callerError)
     if (isDiskFault(error)) failPermanently(error)
   }
 
   /** Rejects all further writes: a later commit could succeed although earlier data never reached the disk. */
   function failPermanently(error: unknown) {
     isPoisoned = true
-    for (const job of waiting.splice(0)) job.reject(toCallerError(error))
+    for (const job of waiting.splice(0)) job.settled.reject(toCallerError(error))
     onDiskFault(error)
   }
 
