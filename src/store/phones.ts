@@ -108,14 +108,9 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
   function findRow(hash: string): Awaitable<PhoneRow | undefined> {
     if (!index) return andThen(findByHash({ hash }), ([row]) => row)
     if (isReader) database.sqlite?.refresh()
-    return findAmong(hash, index.keys(hash))
-  }
-
-  /** Finds the record among those whose hashes begin alike. */
-  function findAmong(hash: string, keys: Iterator<number>): Awaitable<PhoneRow | undefined> {
-    const { done, value: key } = keys.next()
-    if (done) return undefined
-    return andThen(findByKey({ key }), ([row]) => (row?.phoneHash === hash ? row : findAmong(hash, keys)))
+    // SQLite has its rows at once. Those of other phones may have hashes that begin alike.
+    const rows = index.keys(hash).flatMap((key) => findByKey({ key }) as PhoneRow[])
+    return rows.find((row) => row.phoneHash === hash)
   }
 
   /** Finds the record of a handle that was loaded, without a row, before this transaction inserted it. SQLite only. */
@@ -125,14 +120,14 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     return key === undefined ? undefined : (findByKey({ key }) as PhoneRow[])[0]
   }
 
-  const lockRow = (hash: string) => database.lock(executor, phones, phones.phoneHash, hash)
+  const lockRow = async (hash: string) => database.lock(executor, phones, phones.phoneHash, hash)
 
-  /** Locks a record; on PostgreSQL, one that is missing is made. */
-  function lock(hash: string, owned: LocatedPhone): Awaitable<unknown> {
-    return andThen(lockRow(hash), (state) =>
-      // A concurrent caller waits here until the first one has committed.
-      state === 'missing' ? (insertMissing([{ ...emptyRecord(owned), hash, key: 0 }]), lockRow(hash)) : state,
-    )
+  /** Locks a record on PostgreSQL; one that is missing is made. */
+  async function lock(hash: string, owned: LocatedPhone): Promise<void> {
+    if ((await lockRow(hash)) === 'locked') return
+    insertMissing([{ ...emptyRecord(owned), hash, key: 0 }])
+    // A concurrent caller waits here until the first one has committed.
+    await lockRow(hash)
   }
 
   const toLoaded = (hash: string, row: PhoneRow | undefined) =>
@@ -162,16 +157,16 @@ export function createPhoneStore(database: Database, executor: QueryExecutor, se
     },
 
     load(hash, owned) {
-      const row = andThen(lock(hash, owned), () => findRow(hash))
+      const row = index ? findRow(hash) : lock(hash, owned).then(() => findRow(hash))
       return andThen(
         row,
-        (found) => toLoaded(hash, found) ?? { hash, row: found, record: emptyRecord(owned), isNew: true },
+        (found) => toLoaded(hash, found) ?? { hash, row: undefined, record: emptyRecord(owned), isNew: true },
       )
     },
 
-    loadKept(hash) {
-      const row = andThen(lockRow(hash), () => findRow(hash))
-      return andThen(row, (found) => toLoaded(hash, found))
+    async loadKept(hash) {
+      if (!index) await lockRow(hash)
+      return toLoaded(hash, await findRow(hash))
     },
 
     save: (handle, record) => saveAll([{ handle, record }]),

@@ -63,38 +63,28 @@ export function createSealing(
   // Entries of a log page often are of the same request.
   const recentPhones: RecentPhone[] = []
 
-  function findRecent(column: SealedColumn, row: string): RecentPhone | undefined {
-    const recent = recentPhones[recentSlot(row)]
-    return recent?.row === row && recent.column === column ? recent : undefined
-  }
-
-  function remember(recent: RecentPhone) {
-    recentPhones[recentSlot(recent.row)] = recent
-  }
-
   function ciphersOf(version: number): Ciphers | undefined {
     const key = keys.seals.find(version)
     if (!key) return undefined
     let ciphers = ciphersByKey.get(key)
     if (!ciphers) {
       const textKey = new Uint8Array(hkdfSync('sha256', key, '', 'otpd seals text v1', 32))
-      ciphersByKey.set(key, (ciphers = { textKey, phones: createPhoneCipher(key) }))
+      ciphersByKey.set(key, (ciphers = { version, textKey, phones: createPhoneCipher(key) }))
     }
     return ciphers
   }
 
-  function currentCiphers(): { version: number; ciphers: Ciphers } {
-    const { version } = keys.seals
-    const ciphers = ciphersOf(version)
-    if (!ciphers) throw new Error(`the seal key of version ${version} is missing`)
-    return { version, ciphers }
+  function currentCiphers(): Ciphers {
+    const ciphers = ciphersOf(keys.seals.version)
+    if (!ciphers) throw new Error(`the seal key of version ${keys.seals.version} is missing`)
+    return ciphers
   }
 
   return {
     sealText(column, row, text) {
       if (text === null) return text
-      const { version, ciphers } = currentCiphers()
-      return `s${version}.${seal(ciphers.textKey, `${column} ${row}`, text, random)}` as typeof text
+      const { version, textKey } = currentCiphers()
+      return `s${version}.${seal(textKey, `${column} ${row}`, text, random)}` as typeof text
     },
 
     openText(column, row, stored) {
@@ -114,11 +104,13 @@ export function createSealing(
     sealPhone(column, row, phone) {
       if (!isPlainPhone(phone)) return phone
       if (!e164.test(phone)) throw new TypeError('a phone number must be in E.164')
-      const { version, ciphers } = currentCiphers()
-      const recent = findRecent(column, row)
-      if (recent?.phone === phone && recent.version === version) return recent.stored as typeof phone
-      const stored = `p${version}.${ciphers.phones.seal(column, row, phone)}`
-      remember({ column, row, phone, version, stored })
+      const { version, phones } = currentCiphers()
+      const slot = recentSlot(row)
+      const recent = recentPhones[slot]
+      const isSame = recent?.row === row && recent.column === column && recent.version === version
+      if (isSame && recent.phone === phone) return recent.stored as typeof phone
+      const stored = `p${version}.${phones.seal(column, row, phone)}`
+      recentPhones[slot] = { column, row, phone, version, stored }
       return stored as typeof phone
     },
 
@@ -126,11 +118,13 @@ export function createSealing(
       const sealed = stored === null ? null : parseSealed(stored, 'p')
       if (stored === null || !sealed) return stored
       const { version, start } = sealed
-      const recent = findRecent(column, row)
-      if (recent?.stored === stored && recent.version === version) return recent.phone
+      const slot = recentSlot(row)
+      const recent = recentPhones[slot]
+      const isSame = recent?.row === row && recent.column === column && recent.version === version
+      if (isSame && recent.stored === stored) return recent.phone
       const phone = ciphersOf(version)?.phones.open(column, row, stored, start)
       if (phone !== undefined) {
-        remember({ column, row, phone, version, stored })
+        recentPhones[slot] = { column, row, phone, version, stored }
         return phone
       }
       onUnreadable({ column, row })
@@ -157,7 +151,7 @@ const recentPhonesMax = 1024
 const recentSlot = (row: string) =>
   ((row.charCodeAt(row.length - 2) << 5) ^ row.charCodeAt(row.length - 3)) & (recentPhonesMax - 1)
 
-type Ciphers = { textKey: Uint8Array; phones: PhoneCipher }
+type Ciphers = { version: number; textKey: Uint8Array; phones: PhoneCipher }
 
 /** The number fits 50 bits, and so a JavaScript number, because E.164 has at most 15 digits. */
 const e164 = /^\+[1-9]\d{0,14}$/

@@ -37,7 +37,7 @@ export type GuardRowCache = {
  */
 export type PhoneIndex = {
   /** Lists the keys under which the record of a hash may be: almost always one, or none. */
-  keys(hash: string): Generator<number, undefined>
+  keys(hash: string): number[]
   /** Returns the key of a record that is not in the table yet, such as one that the running transaction added. */
   recentKey(hash: string): number | undefined
   /** Adds a record that the running transaction inserts. @returns its key, which no other record had */

@@ -2,6 +2,7 @@ import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { Admission, Admissions, NewAdmission, StoredPolicy } from '../../domain/model/rate-limit.ts'
 import { storedPolicies } from '../../domain/model/rate-limit.ts'
 import { lazy } from './lazy.ts'
+import { lowerBound } from './lower-bound.ts'
 import type { TransactionHooks } from './transaction-hooks.ts'
 import type { World } from '../../world/world.ts'
 
@@ -12,7 +13,7 @@ const prunedRows = 64
 const expiredKept = 64
 
 /** A change of the running batch. `at` is undefined if all admissions are forgotten. */
-type Change = { key: number; at: number | undefined; expiredUntil: number; replaced: readonly number[] }
+type Change = { key: number; at: number | undefined; replaced: readonly number[] }
 
 /**
  * Creates the sliding-window log of admissions on SQLite: in memory, because one row per call would be half of what a
@@ -34,6 +35,8 @@ export function createAdmissionLog(
   /** Times of the admissions by limiter, oldest first. Some of them have expired. */
   const windows = new Map<number, number[]>()
   let changes: Change[] = []
+  /** Time until which rows may be deleted, by the admissions of the running batch. */
+  let expiredUntil = -Infinity
   /** Newest row that `windows` contains, and the one that the running batch has written. */
   let replayedSeq = 0
   let writtenSeq = 0
@@ -88,8 +91,14 @@ export function createAdmissionLog(
     return replaced
   }
 
-  const change = (key: number, at: number | undefined, expiredUntil = -Infinity) =>
-    void changes.push({ key, at, expiredUntil, replaced: apply(key, at) })
+  const change = (key: number, at: number | undefined) =>
+    void changes.push({ key, at, replaced: apply(key, at) })
+
+  /** Forgets the changes of a batch: its transaction has ended. */
+  function end() {
+    changes = []
+    expiredUntil = -Infinity
+  }
 
   function dropExpired(key: number, until: number) {
     const times = timesOf(key)
@@ -103,16 +112,9 @@ export function createAdmissionLog(
 
     beforeCommit() {
       if (changes.length === 0) return
-      let base = 0
-      let expiredUntil = -Infinity
-      for (const change of changes) {
-        base = Math.max(base, change.at ?? 0)
-        expiredUntil = Math.max(expiredUntil, change.expiredUntil)
-      }
-      const entries = [base]
-      for (const { key, at } of changes)
-        entries.push(at === undefined ? -key : key, at === undefined ? 0 : at - base)
-      writtenSeq = Number(statements().append.run(base, JSON.stringify(entries)).lastInsertRowid)
+      const base = changes.reduce((latest, { at = 0 }) => Math.max(latest, at), 0)
+      const pairs = changes.flatMap(({ key, at }) => (at === undefined ? [-key, 0] : [key, at - base]))
+      writtenSeq = Number(statements().append.run(base, JSON.stringify([base, ...pairs])).lastInsertRowid)
       if (writtenSeq !== replayedSeq + 1)
         onBroken('limiter_follows_rows', `row ${writtenSeq} follows row ${replayedSeq} of the memory`)
       if (batches++ % pruneEvery === 0) statements().prune.run(expiredUntil, prunedRows)
@@ -120,9 +122,8 @@ export function createAdmissionLog(
 
     onCommit() {
       if (changes.length === 0) return
-      for (const { key, expiredUntil } of changes) dropExpired(key, expiredUntil)
-      changes = []
       replayedSeq = writtenSeq
+      end()
     },
 
     onRollback() {
@@ -131,7 +132,7 @@ export function createAdmissionLog(
         if (at !== undefined) times.pop()
         times.push(...replaced)
       }
-      changes = []
+      end()
     },
 
     onForeignCommit() {
@@ -152,10 +153,13 @@ export function createAdmissionLog(
       }
     },
 
-    insert({ subject, policy, at, expiredUntil }: NewAdmission) {
+    insert({ subject, policy, at, expiredUntil: until }: NewAdmission) {
       catchUp()
       if (toNumber(subject) === 0) throw new Error(`an admission (${policy}) has an unknown subject`)
-      change(toKey(subject, policy), at, expiredUntil)
+      const key = toKey(subject, policy)
+      dropExpired(key, until)
+      change(key, at)
+      expiredUntil = Math.max(expiredUntil, until)
     },
 
     /** Lists all admissions. `subject` is a short id, `policy` its place in `storedPolicies`. */
@@ -203,17 +207,8 @@ export function createAdmissionLog(
   }
 }
 
-/** Counts the times up to one, by binary search. */
-function countUntil(times: readonly number[], until: number): number {
-  let low = 0
-  let high = times.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((times[middle] ?? 0) > until) high = middle
-    else low = middle + 1
-  }
-  return low
-}
+/** Counts the times, in whole milliseconds, up to one. */
+const countUntil = (times: readonly number[], until: number) => lowerBound(times, until + 1, (time) => time)
 
 function admissionAt(times: readonly number[], index: number): Admission | undefined {
   const at = times[index]

@@ -25,28 +25,27 @@ type Entry = [owner: ListOwner, key: ListKey, add: readonly number[], remove: re
 /** An entry that was added to one of the lists in memory, or removed from it. */
 type Step = { lists: RecentLists; isAdded: boolean; owner: ListOwner; list: number; key: ListKey }
 
+/** Takes a step. @returns false if it changes nothing */
+const take = ({ lists, isAdded, owner, list, key }: Step): boolean =>
+  isAdded ? lists.add(owner, list, key) : lists.remove(owner, list, key)
+
 /** Creates what the table does not have yet. No entry is in both. */
 function createRecentChanges() {
   const added = createRecentLists()
   const removed = createRecentLists()
-  /** @returns the steps that changed something, in their order */
-  function apply([owner, key, add, remove]: Entry): Step[] {
-    const steps: Step[] = []
-    const step = (lists: RecentLists, isAdded: boolean, list: number) => {
-      if (isAdded ? lists.add(owner, list, key) : lists.remove(owner, list, key))
-        steps.push({ lists, isAdded, owner, list, key })
-    }
-    for (const list of add) {
-      step(removed, false, list)
-      step(added, true, list)
-    }
-    for (const list of remove) {
-      step(added, false, list)
+  /** Applies a change. @returns the steps that changed something, in their order */
+  const apply = ([owner, key, add, remove]: Entry): Step[] =>
+    [
+      ...add.flatMap((list): Step[] => [
+        { lists: removed, isAdded: false, owner, list, key },
+        { lists: added, isAdded: true, owner, list, key },
+      ]),
       // The table may have it, even if it was in memory: it was moved, but not yet forgotten, or a start has read it again.
-      step(removed, true, list)
-    }
-    return steps
-  }
+      ...remove.flatMap((list): Step[] => [
+        { lists: added, isAdded: false, owner, list, key },
+        { lists: removed, isAdded: true, owner, list, key },
+      ]),
+    ].filter(take)
   return { added, removed, apply }
 }
 
@@ -105,10 +104,7 @@ export function createLists(
 
   /** Undoes the changes of the open transaction, the last one first. */
   function undo() {
-    for (const { lists, isAdded, owner, list, key } of applied.toReversed()) {
-      if (isAdded) lists.remove(owner, list, key)
-      else lists.add(owner, list, key)
-    }
+    for (const step of applied.toReversed()) take({ ...step, isAdded: !step.isAdded })
     entries = []
     applied = []
   }

@@ -157,12 +157,10 @@ export function createPhoneIndex(
   }
 
   const index = (stored: (prefix: number) => unknown[][]): PhoneIndex => ({
-    *keys(hash) {
+    keys(hash) {
       catchUp()
       const recent = newest.get(hash)
-      if (recent !== undefined) yield recent
-      for (const [key] of stored(hashPrefix(hash))) yield Number(key)
-      return undefined
+      return recent === undefined ? stored(hashPrefix(hash)).map(([key]) => Number(key)) : [recent]
     },
     recentKey: (hash) => newest.get(hash),
     add(hash) {

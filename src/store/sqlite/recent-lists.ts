@@ -1,4 +1,5 @@
 import type { ListKey, ListOwner, ListRange } from '../engine/sqlite-state.ts'
+import { lowerBound } from './lower-bound.ts'
 
 export type RecentLists = ReturnType<typeof createRecentLists>
 
@@ -129,21 +130,4 @@ export function inStoredOrder(
   return lists.toSorted(
     ([a, listA], [b, listB]) => isText(a) - isText(b) || (a === b ? listA - listB : a < b ? -1 : 1),
   )
-}
-
-/** Returns the index of the first item whose key is not below `bound`. */
-function lowerBound<T extends ListKey | ListKey[]>(
-  items: readonly T[],
-  bound: ListKey,
-  keyOf: (item: T) => ListKey,
-): number {
-  let low = 0
-  let high = items.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    const item = items[middle]
-    if (item !== undefined && keyOf(item) < bound) low = middle + 1
-    else high = middle
-  }
-  return low
 }
