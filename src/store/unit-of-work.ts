@@ -14,6 +14,7 @@ import type { Change, NewEvent, Rows } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
 import type { Stores } from '../domain/store/store.ts'
 import type { StoredRows } from './stored-rows.ts'
+import { type ChangedRows, createChangedRows } from './changed-rows.ts'
 import { compareKeys, valuesInKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { mergeGuardChanges } from './guard.ts'
@@ -32,28 +33,27 @@ export type UnitOfWork = ReturnType<typeof createUnitOfWork>
  * @param tx writes within the transaction
  */
 export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: UnitStores) {
-  const maps: Array<Map<string, unknown>> = []
-  /** Creates a map that `clear` empties. */
-  function createMap<V>(): Map<string, V> {
-    const map = new Map<string, V>()
-    maps.push(map)
-    return map
+  const containers: Array<{ clear(): void }> = []
+  /** Has `clear` empty a container. */
+  function cleared<C extends { clear(): void }>(container: C): C {
+    containers.push(container)
+    return container
   }
-  const requests = createMap<Changed<OtpRequest>>()
+  const requests = cleared(createChangedRows<OtpRequest>())
   /** Requests that were read, as they are stored. */
-  const readRequests = createMap<OtpRequest>()
-  const messages = createMap<Map<number, Changed<Message>>>()
-  const phones = createMap<{ handle: PhoneHandle; record: PhoneRecord }>()
+  const readRequests = cleared(new Map<string, OtpRequest>())
+  const messages = cleared(new Map<string, ChangedRows<Message>>())
+  const phones = cleared(new Map<string, { handle: PhoneHandle; record: PhoneRecord }>())
   /** Records that were read, and that have a row. */
-  const readPhones = createMap<LoadedPhone>()
-  const answers = createMap<{ scope: IdempotencyScope; answer: string; at: number }>()
-  const counts = createMap<{ developerId: string; day: number; counts: CountChanges }>()
-  const breakdown = createMap<{ key: BreakdownKey; counts: BreakdownChanges }>()
-  const guard: GuardChanges = { rows: createMap(), decisions: createMap() }
+  const readPhones = cleared(new Map<string, LoadedPhone>())
+  const answers = cleared(new Map<string, { scope: IdempotencyScope; answer: string; at: number }>())
+  const counts = cleared(new Map<string, { developerId: string; day: number; counts: CountChanges }>())
+  const breakdown = cleared(new Map<string, { key: BreakdownKey; counts: BreakdownChanges }>())
+  const guard: GuardChanges = { rows: cleared(new Map()), decisions: cleared(new Map()) }
   /** Set while a call runs again because the rows of the guard could not be read or written. */
   let guardFault: GuardFault | undefined
-  const relayed = createMap<Changed<RelayedMessage>>()
-  const sessions = createMap<Changed<OtpSession>>()
+  const relayed = cleared(createChangedRows<RelayedMessage>())
+  const sessions = cleared(createChangedRows<OtpSession>())
   let events: NewEvent[] = []
   let tries: Array<Extract<Change, { kind: 'try' }>> = []
   /** On PostgreSQL. */
@@ -71,7 +71,7 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
 
     request(id) {
       const own = requests.get(id)
-      if (own) return own.value
+      if (own) return own
       const request = readRequests.get(id) ?? stored.rows.request(id)
       if (request) readRequests.set(id, request)
       return request
@@ -79,17 +79,15 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
 
     messages(requestId) {
       const own = messages.get(requestId)
-      const others = requests.get(requestId)?.isNew ? [] : stored.rows.messages(requestId)
+      const others = requests.isNew(requestId) ? [] : stored.rows.messages(requestId)
       if (!own) return others
-      const unchanged = others.filter(({ messageNumber }) => !own.has(messageNumber))
-      return [...unchanged, ...[...own.values()].map(({ value }) => value)].toSorted(
-        (a, b) => a.messageNumber - b.messageNumber,
-      )
+      const unchanged = others.filter(({ messageNumber }) => !own.get(messageNumber))
+      return [...unchanged, ...own.all()].toSorted((a, b) => a.messageNumber - b.messageNumber)
     },
 
-    session: (id) => sessions.get(id)?.value ?? stored.rows.session(id),
+    session: (id) => sessions.get(id) ?? stored.rows.session(id),
 
-    relayed: (id) => relayed.get(id)?.value ?? stored.rows.relayed(id),
+    relayed: (id) => relayed.get(id) ?? stored.rows.relayed(id),
 
     phone(hash, owned) {
       const own = phones.get(hash)
@@ -111,77 +109,50 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
   function add(changes: readonly Change[]): void {
     if (stored.requireLocked)
       for (const id of changes.map(writtenRequest))
-        if (id !== null && readRequests.has(id) && !requests.has(id)) stored.requireLocked(id)
+        if (id !== null && readRequests.has(id) && !requests.get(id)) stored.requireLocked(id)
     if (changes.length > 0) hasChanges = true
     // Before all others, because on SQLite these can fail: a call that fails must leave nothing.
-    for (const change of changes) {
-      if (change.kind !== 'admission') continue
-      if (stored.keepAdmission) {
-        stored.keepAdmission(change.admission)
-        admissions.push(change.admission)
-      } else tx.rateLimits.insert([change.admission])
-    }
-    for (const change of changes) {
-      switch (change.kind) {
-        case 'request': {
-          const { request } = change
-          const isNew = change.isNew || requests.get(request.id)?.isNew === true
-          // The trace is of this call, not of those after it.
-          const value = request.traceparent === undefined ? request : { ...request, traceparent: undefined }
-          requests.set(request.id, { value, isNew })
-          break
-        }
-        case 'message':
-          addMessage(change.message, change.isNew)
-          break
-        case 'session':
-          sessions.set(change.session.id, { value: change.session, isNew: change.isNew })
-          break
-        case 'relayed':
-          relayed.set(change.message.id, { value: change.message, isNew: change.isNew })
-          break
-        case 'phone':
-          phones.set(change.handle.hash, change)
-          break
-        case 'guard':
-          mergeGuardChanges(guard, change.changes)
-          break
-        case 'idempotency':
-          answers.set(idempotencyRow(change.scope), change)
-          break
-        case 'counts':
-          addCounts(change.developerId, change.day, change.counts)
-          break
-        case 'breakdown':
-          addBreakdown(change.key, change.counts)
-          break
-        case 'event':
-          events.push(change.event)
-          break
-        case 'try':
-          tries.push(change)
-      }
+    for (const change of changes) if (change.kind === 'admission') addAdmission(change.admission)
+    for (const change of changes) if (change.kind !== 'admission') addOther(change)
+  }
+
+  function addAdmission(admission: NewAdmission): void {
+    if (!stored.keepAdmission) return tx.rateLimits.insert([admission])
+    stored.keepAdmission(admission)
+    admissions.push(admission)
+  }
+
+  function addOther(change: Exclude<Change, { kind: 'admission' }>): unknown {
+    switch (change.kind) {
+      case 'request':
+        return requests.set(change.request.id, withoutTrace(change.request), change.isNew)
+      case 'message':
+        return addMessage(change.message, change.isNew)
+      case 'session':
+        return sessions.set(change.session.id, change.session, change.isNew)
+      case 'relayed':
+        return relayed.set(change.message.id, change.message, change.isNew)
+      case 'phone':
+        return phones.set(change.handle.hash, change)
+      case 'guard':
+        return mergeGuardChanges(guard, change.changes)
+      case 'idempotency':
+        return answers.set(idempotencyRow(change.scope), change)
+      case 'counts':
+        return addCounts(counts, `${change.day} ${change.developerId}`, change)
+      case 'breakdown':
+        return addCounts(breakdown, breakdownKey(change.key), change)
+      case 'event':
+        return events.push(change.event)
+      case 'try':
+        return tries.push(change)
     }
   }
 
   function addMessage(message: Message, isNew: boolean) {
-    const own = messages.get(message.requestId) ?? new Map<number, Changed<Message>>()
+    const own = messages.get(message.requestId) ?? createChangedRows<Message>()
     messages.set(message.requestId, own)
-    own.set(message.messageNumber, {
-      value: message,
-      isNew: isNew || own.get(message.messageNumber)?.isNew === true,
-    })
-  }
-
-  function addCounts(developerId: string, day: number, changes: CountChanges) {
-    const key = `${day} ${developerId}`
-    counts.set(key, { developerId, day, counts: sum(counts.get(key)?.counts, changes) })
-  }
-
-  function addBreakdown(key: BreakdownKey, changes: BreakdownChanges) {
-    const { day, developerId, appId, country, channel, provider } = key
-    const text = `${day} ${developerId} ${appId} ${country} ${channel} ${provider}`
-    breakdown.set(text, { key, counts: sum(breakdown.get(text)?.counts, changes) })
+    own.set(message.messageNumber, message, isNew)
   }
 
   /**
@@ -190,19 +161,19 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
    */
   async function write(): Promise<void> {
     tx.rateLimits.insert(admissions)
-    await saveEach(sessions, tx.otpSessions)
+    for (const session of sessions.added()) await tx.otpSessions.insert(session)
+    for (const session of sessions.updated()) await tx.otpSessions.update(session)
     const firstSeq = events.length > 0 ? await tx.events.reserve(events.length) : undefined
-    const changedRequests = valuesInKeyOrder(withHistories(firstSeq))
-    tx.otpRequests.insert(changedRequests.flatMap(({ value, isNew }) => (isNew ? value : [])))
+    appendToHistories(firstSeq)
+    tx.otpRequests.insert(requests.added())
     tx.otpRequests.update(
-      changedRequests.flatMap(({ value, isNew }) =>
-        isNew ? [] : { request: value, statusBefore: readRequests.get(value.id)?.status },
-      ),
+      requests.updated().map((request) => ({ request, statusBefore: readRequests.get(request.id)?.status })),
     )
-    const changedMessages = valuesInKeyOrder(messages).flatMap((own) => [...own.values()])
-    tx.otpDeliveries.insert(changedMessages.flatMap(({ value, isNew }) => (isNew ? value : [])))
-    tx.otpDeliveries.update(changedMessages.flatMap(({ value, isNew }) => (isNew ? [] : value)))
-    await saveEach(relayed, tx.relayedMessages)
+    const changedMessages = valuesInKeyOrder(messages)
+    tx.otpDeliveries.insert(changedMessages.flatMap((own) => own.added()))
+    tx.otpDeliveries.update(changedMessages.flatMap((own) => own.updated()))
+    for (const message of relayed.added()) await tx.relayedMessages.insert(message)
+    for (const message of relayed.updated()) await tx.relayedMessages.update(message)
     await savePhones()
     await tx.guard.apply(guard)
     tx.idempotency.save(valuesInKeyOrder(answers))
@@ -228,16 +199,11 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
    *
    * @param firstSeq number of the first entry, if it is known
    */
-  function withHistories(firstSeq: number | undefined): ReadonlyMap<string, Changed<OtpRequest>> {
-    if (events.length === 0 && tries.length === 0) return requests
-    const changed = new Map(requests)
+  function appendToHistories(firstSeq: number | undefined): void {
     const append = (id: string, format: (request: OtpRequest) => string) => {
-      const own = changed.get(id)
-      const request = own?.value ?? readRequests.get(id)
+      const request = requests.get(id) ?? readRequests.get(id)
       // A relayed message keeps none.
-      if (!request) return
-      const value = { ...request, history: request.history + format(request) }
-      changed.set(id, { value, isNew: own?.isNew ?? false })
+      if (request) requests.set(id, { ...request, history: request.history + format(request) })
     }
     for (const { requestId, tried } of tries) append(requestId, (request) => formatTry(request, tried))
     for (const [index, { entry }] of events.entries()) {
@@ -246,14 +212,13 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
       if (entry.requestId !== null && entry.type !== 'otp.refused')
         append(entry.requestId, (request) => formatEntry(request, entry, seq))
     }
-    return changed
   }
 
   /** Forgets the changes: the transaction has ended. */
   function clear() {
     hasChanges = false
     guardFault = undefined
-    for (const map of maps) map.clear()
+    for (const container of containers) container.clear()
     events = []
     tries = []
     admissions = []
@@ -272,24 +237,24 @@ function writtenRequest(change: Change): string | null {
   return change.kind === 'try' ? change.requestId : null
 }
 
-/** A row as a transaction leaves it. */
-type Changed<T> = { value: T; isNew: boolean }
+/** The trace is of the call that changed the request, not of those after it. */
+const withoutTrace = (request: OtpRequest): OtpRequest =>
+  request.traceparent === undefined ? request : { ...request, traceparent: undefined }
 
-/** Inserts or updates changed rows, in the order of their keys. */
-async function saveEach<T>(
-  changed: ReadonlyMap<string, Changed<T>>,
-  store: { insert(value: T): Promise<void>; update(value: T): Promise<void> },
-): Promise<void> {
-  for (const { value, isNew } of valuesInKeyOrder(changed))
-    await (isNew ? store.insert(value) : store.update(value))
-}
+const breakdownKey = ({ day, developerId, appId, country, channel, provider }: BreakdownKey) =>
+  `${day} ${developerId} ${appId} ${country} ${channel} ${provider}`
 
 /** Adds counts to those so far, which may have others. */
-function sum<C extends Record<string, number | undefined>>(before: C | undefined, changes: C): C {
-  if (!before) return changes
-  const sums: Record<string, number | undefined> = { ...before }
-  for (const name in changes) sums[name] = (sums[name] ?? 0) + (changes[name] ?? 0)
-  return sums as C
+function addCounts<Row extends { counts: Record<string, number | undefined> }>(
+  rows: Map<string, Row>,
+  key: string,
+  row: Row,
+): void {
+  const before = rows.get(key)
+  if (!before) return void rows.set(key, row)
+  const sums = { ...before.counts }
+  for (const name in row.counts) sums[name] = (sums[name] ?? 0) + (row.counts[name] ?? 0)
+  rows.set(key, { ...row, counts: sums })
 }
 
 /** New records last, which get the next keys. By their hashes: two transactions that insert the same wait for each other. */

@@ -6,5 +6,5 @@ export const inKeyOrder = <K extends string | number, V>(map: ReadonlyMap<K, V>)
   [...map].toSorted(([a], [b]) => compareKeys(a, b))
 
 /** Lists the values of a map in the order of their keys. */
-export const valuesInKeyOrder = <V>(map: ReadonlyMap<string, V>): V[] =>
+export const valuesInKeyOrder = <V>(map: ReadonlyMap<string | number, V>): V[] =>
   inKeyOrder(map).map(([, value]) => value)
