@@ -44,6 +44,7 @@ type ReadClientAddress = (request: Request, peer: string | undefined) => string
  * @param trustedProxies CIDRs or addresses
  */
 export function createClientAddressReader(trustedProxies: readonly string[]): ReadClientAddress {
+  if (trustedProxies.length === 0) return (_request, peer) => unmapIpv4(peer ?? '')
   // One list per family: in its mapped form, an IPv4 address would match IPv6 rules.
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
   for (const cidr of trustedProxies) {

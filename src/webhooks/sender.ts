@@ -142,20 +142,23 @@ function parseUrl(guard: TargetGuard, url: URL): CheckedUrl {
   }
 }
 
-const buildHeaders = (
+function buildHeaders(
   { authority }: CheckedUrl,
   message: WebhookMessage,
   userAgent: string,
   now: number,
-): Record<string, string> => ({
-  ...message.headers,
-  ...traceHeader(readTraceContext(message.body)),
-  host: authority,
-  'content-type': 'application/json',
-  'content-length': String(Buffer.byteLength(message.body)),
-  'user-agent': userAgent,
-  ...signatureHeaders(message.secret, message, now),
-})
+): Record<string, string> {
+  const traceparent = readTraceContext(message.body)
+  return {
+    ...message.headers,
+    ...(traceparent !== undefined && { traceparent }),
+    host: authority,
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(message.body)),
+    'user-agent': userAgent,
+    ...signatureHeaders(message.secret, message, now),
+  }
+}
 
 /** An endpoint's own headers have none of the names that otpd sets. */
 const maskValues = (headers: Record<string, string>) =>
@@ -179,7 +182,5 @@ function encodeRequest(
   }
   return Buffer.from(`${head}\r\n${body}`)
 }
-
-const traceHeader = (traceparent: string | undefined) => (traceparent === undefined ? {} : { traceparent })
 
 const headerLine = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e]*$/

@@ -3,16 +3,11 @@ import { createFairPermits, type PermitHolder } from '../domain/model/fair-permi
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import { createDueTimer } from '../domain/model/due-timer.ts'
 import type { Store } from '../domain/store/store.ts'
-import type { SendWebhook, WebhookAttemptResult } from '../domain/model/webhook-delivery.ts'
+import type { SendWebhook } from '../domain/model/webhook-delivery.ts'
 import { sendStored } from '../domain/webhooks/send-stored.ts'
-import type {
-  ClaimedDelivery,
-  DeliveryLease,
-  LeasedDelivery,
-  StoredWebhookMessage,
-} from '../domain/store/webhook-outbox.ts'
+import type { DeliveryLease, LeasedDelivery, StoredWebhookMessage } from '../domain/store/webhook-outbox.ts'
 import { loadMessages } from './load-messages.ts'
-import { createResultRecorder, type CompletedSend } from './result-recorder.ts'
+import { createResultRecorder } from './result-recorder.ts'
 import { retryDelayMs } from './retry.ts'
 import { exchangeMsMax } from './sender.ts'
 import { systemWorld } from '../world/system.ts'
@@ -176,23 +171,18 @@ export function createWebhookWorker(needs: {
         results.add({ claim, retryAfterMs: null })
         return
       }
-      const response = await sendStored(send, message, abort.signal)
-      if (abort.signal.aborted) results.add({ claim, retryAfterMs: null })
-      else results.add(toCompletedSend(claim, message.url, at, response))
+      const { retryAfterMs, ...response } = await sendStored(send, message, abort.signal)
+      if (abort.signal.aborted) {
+        results.add({ claim, retryAfterMs: null })
+        return
+      }
+      const isFinal = response.error === null || response.statusCode === 410
+      const delayMs = isFinal ? null : retryDelayMs(claim.failures + 1, retryAfterMs, random)
+      const sent = { attempt: { at, ...response }, url: message.url }
+      results.add({ claim, sent, retryAfterMs: delayMs })
     } catch (error) {
       onError(error)
     }
-  }
-
-  function toCompletedSend(
-    claim: ClaimedDelivery,
-    url: string,
-    at: number,
-    { retryAfterMs, ...response }: WebhookAttemptResult,
-  ): CompletedSend {
-    const isFinal = response.error === null || response.statusCode === 410
-    const delayMs = isFinal ? null : retryDelayMs(claim.failures + 1, retryAfterMs, random)
-    return { claim, sent: { attempt: { at, ...response }, url }, retryAfterMs: delayMs }
   }
 
   /** Reads how long it takes until the next delivery is due, or a result can be recorded; infinite if none is pending. */
