@@ -139,7 +139,7 @@ export function createOtpOperations(needs: {
       requestId: string,
       code: string,
       variables?: MessageVariables,
-    ) => otp.verify(application, { requestId }, code, variables),
+    ) => otp.verify(application, { requestId }, { code, variables }),
     cancel: (application: CallingApplication, requestId: string) => otp.cancel(application, { requestId }),
     newId,
     now: () => clock.now(),

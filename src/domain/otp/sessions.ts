@@ -176,7 +176,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
   async function verify({ application, session }: SessionVisit, code: string): Promise<OtpRequest> {
     const { requestId, variables } = session
     const target = { requestId: requestId ?? '' }
-    const check = operations.checkOperation(application, target, code, variables ?? undefined)
+    const check = operations.checkOperation(application, target, { code, variables: variables ?? undefined })
     const { result } = await store.decide<CheckResult>({
       ...check,
       preload: withSession(check.preload, session),

@@ -35,8 +35,6 @@ import type { RateState } from '../model/rate-limit.ts'
 import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
 import { utcDay } from '../../shared/durations.ts'
 
-type VerifyResult = { request: OtpRequest; rate: RateState | undefined }
-
 /** The outcome of a check: the verified request or a refusal. `request` is undefined if there is none. */
 export type CheckResult = {
   rate: RateState | undefined
@@ -44,8 +42,11 @@ export type CheckResult = {
   result: OtpRequest | Rejected
 }
 
-/** The end user's answer: the code, and the payment that the caller verifies with it. */
-type Answer = { code: string; variables: MessageVariables | null }
+/**
+ * The end user's answer. Any code but six ASCII digits is wrong. `variables` are amount and payee of the payment that is
+ * verified: with others, or without them, its code is wrong.
+ */
+type Answer = { code: string; variables?: MessageVariables | undefined }
 
 type CheckedRequest = ClosableRequest & { phone: LoadedPhone; trust: TrustLevel }
 
@@ -62,13 +63,8 @@ export function createOtpVerify(needs: OtpNeeds) {
    *
    * @throws as `check` refuses
    */
-  async function verify(
-    application: CallingApplication,
-    target: OtpTarget,
-    code: string,
-    variables?: MessageVariables,
-  ): Promise<VerifyResult> {
-    const { rate, result } = await check(application, target, code, variables)
+  async function verify(application: CallingApplication, target: OtpTarget, answer: Answer) {
+    const { rate, result } = await check(application, target, answer)
     if (isRejected(result)) throw attachRate(result, rate)
     return { request: result, rate }
   }
@@ -87,18 +83,11 @@ export function createOtpVerify(needs: OtpNeeds) {
    * wrong code is answered after its attempt is committed, so that a crash cannot give the attempt back. Of several
    * concurrent calls with the right code exactly one succeeds.
    *
-   * @param code anything but six ASCII digits is a wrong code
-   * @param variables amount and payee of the payment that is verified: with others, or without them, its code is wrong
    * @throws INVALID_PHONE_NUMBER
    */
-  async function check(
-    application: CallingApplication,
-    target: OtpTarget,
-    code: string,
-    variables?: MessageVariables,
-  ): Promise<CheckResult> {
+  async function check(application: CallingApplication, target: OtpTarget, answer: Answer) {
     const read = await readTarget(needs, application, target)
-    const checked = await needs.store.decide(checkOperation(application, read, code, variables))
+    const checked = await needs.store.decide(checkOperation(application, read, answer))
     if (!isRejected(checked.result)) needs.onEnded(checked.result)
     return checked
   }
@@ -107,11 +96,9 @@ export function createOtpVerify(needs: OtpNeeds) {
   function checkOperation(
     application: CallingApplication,
     target: ReadTarget,
-    code: string,
-    variables?: MessageVariables,
+    answer: Answer,
   ): Operation<CheckResult> {
     const finder = createRequestFinder(needs, application, target)
-    const answer = { code, variables: variables ? canonicalVariables(variables) : null }
     return {
       preload: {
         lookUp: finder.lookUp,
@@ -173,13 +160,14 @@ export function createOtpVerify(needs: OtpNeeds) {
     rows: Rows,
     application: CallingApplication,
     checked: CheckedRequest,
-    { code, variables }: Answer,
+    answer: Answer,
     now: number,
   ): Decision<OtpRequest | Rejected> {
     const closed = refuseIfClosed(newId, checked, now)
     if (closed) return closed
     const { request, phone } = checked
-    if (!matchesCode(keys, request.id, code, request.codeHash, variables))
+    const variables = answer.variables ? canonicalVariables(answer.variables) : null
+    if (!matchesCode(keys, request.id, answer.code, request.codeHash, variables))
       return countFailure(checked, describeWrongCode(request, variables), now)
     if (guard.isExempt(request)) return markVerified(checked, undefined, undefined, now)
     const sender = listedSenderOf(rows, application, phone.record, request, now)

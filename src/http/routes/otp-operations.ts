@@ -183,7 +183,7 @@ export function otpOperationRoutes(services: {
     .post(
       '/verify',
       async ({ application, body, set }) => {
-        const { request, rate } = await otp.verify(application, toTarget(body), body.code, body.variables)
+        const { request, rate } = await otp.verify(application, toTarget(body), body)
         setRateHeaders(set.headers, rate)
         return {
           data: {

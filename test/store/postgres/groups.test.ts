@@ -99,7 +99,7 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
       const otp = nodes[i % 2] as (typeof nodes)[number]
       const { requestId } = await otp.send(application(i), { phone: phones[i % phones.length] ?? '' })
       if (i % 3 === 0) await otp.cancel(application(i), { requestId })
-      else await otp.verify(application(i), { requestId }, await code(requestId, i % 2))
+      else await otp.verify(application(i), { requestId }, { code: await code(requestId, i % 2) })
       if (i % 5 === 0) await otp.resend(application(i), { requestId })
     })
     const failures = (await Promise.allSettled(mixed)).flatMap((one) =>

@@ -47,7 +47,11 @@ export function createCalls(otp: OtpService) {
       deferRateHeaders(request, () => otp.peekRate(application, 'verify'))
       const { authenticationId, code } = await readBody(request, validateBody)
       // An id of another form is looked up too, so that it is charged as an unknown one.
-      const { rate, result } = await otp.check(application, { requestId: fromUuid(authenticationId) }, code)
+      const { rate, result } = await otp.check(
+        application,
+        { requestId: fromUuid(authenticationId) },
+        { code },
+      )
       if (isRejected(result)) throw attachRate(result, rate)
       setRateHeaders(set.headers, rate)
       set.status = 204

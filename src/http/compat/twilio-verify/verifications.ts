@@ -133,7 +133,7 @@ export function createVerificationCalls(services: {
     const fields = await readFields(request, ['Code', 'VerificationSid', 'To'])
     const code = checkField('Code', codeSchema, fields.Code)
     const target = await readCheckTarget(application, fields)
-    const { rate, request: checked, result } = await otp.check(application, target, code)
+    const { rate, request: checked, result } = await otp.check(application, target, { code })
     if (!isRejected(result)) {
       setRateHeaders(set.headers, rate)
       return presentCheck(toVerification(result, 'approved'))
