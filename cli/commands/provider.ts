@@ -163,8 +163,7 @@ async function listProviders(
 }
 
 function listText(providers: ListedProvider[], { paint, formatTable, formatTime }: Output) {
-  if (providers.length === 0)
-    return 'No providers yet: codes stay in the inbox. To add one, read: otpd docs providers'
+  if (providers.length === 0) return 'No providers yet: codes stay in the inbox. Add one: otpd provider add'
   const rows = providers.map(({ name, title, channels, textByProvider, openCircuits }) => [
     printable(name),
     title,

@@ -33,7 +33,7 @@ export function deliveryChecks(facts: DeliveryFacts): Check[] {
       warning(
         'live sending',
         'no provider is configured: codes of live applications stay in the inbox',
-        `Add to ${configFile}: [[providers]] name = "main" kind = "twilio" … (otpd docs providers)`,
+        `Add one: otpd provider add, which writes ${configFile} (otpd docs providers)`,
       ),
     ]
   }

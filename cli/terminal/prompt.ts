@@ -1,6 +1,7 @@
 import { CliError, exitCodes, usageError } from './errors.ts'
 import type { Io } from './io.ts'
 import type { Output } from './output.ts'
+import { wrapText } from './text.ts'
 
 /** The part of a command's context that a prompt uses. */
 export type PromptContext = {
@@ -36,9 +37,19 @@ export async function ask(
       `No ${label.toLowerCase()} given, and there is no terminal to prompt on.`,
       `Pass ${flag}.`,
     )
-  const suffix = hint === undefined ? '' : output.paintError.dim(` (${hint})`)
+  const { bold, dim } = output.paintError
+  const width = io.columns?.() ?? Infinity
+  // A long hint goes above the prompt, because a terminal would break it within a word.
+  const isLong = hint !== undefined && Bun.stringWidth(`${label} (${hint}): `) > width / 2
+  const suffix = hint === undefined || isLong ? '' : dim(` (${hint})`)
+  if (isLong)
+    io.writeError(
+      `${wrapText(hint, width)
+        .map((row) => dim(row))
+        .join('\n')}\n`,
+    )
   for (;;) {
-    const line = await io.askLine(`${output.paintError.bold(label)}${suffix}: `, { secret })
+    const line = await io.askLine(`${bold(label)}${suffix}: `, { secret })
     if (line === null) throw new CliError(exitCodes.interrupted, 'CANCELED', 'Canceled; nothing was changed.')
     const answer = (secret ? line : line.trim()) || defaultAnswer
     if (!answer) continue

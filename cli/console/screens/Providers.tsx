@@ -97,7 +97,7 @@ function ProviderList({ width, height, providers, open }: ListProps) {
 const empty = [
   'No provider is configured: codes stay in the inbox, and reach no phone.',
   '',
-  'The operator adds providers to the configuration of the server:',
+  "The operator adds providers on the server's machine:",
   '',
-  '  otpd docs providers',
+  '  otpd provider add',
 ]

@@ -94,6 +94,13 @@ describe('provider add', () => {
     expect(existsSync(file)).toBe(true)
   })
 
+  test('wraps a long hint above its question on a terminal', async () => {
+    const { stderr, questions } = await add([], { answers: [null], columns: 40 })
+    expect(questions).toEqual(['Kind: '])
+    expect(stderr).toStartWith('twilio, twilio-verify, vonage-sms,\n')
+    expect(stderr.split('\n').every((line) => line.length <= 40 || line.startsWith('Error'))).toBe(true)
+  })
+
   test('--print shows the table, asks for no secret, tries nothing and writes nothing', async () => {
     const { exitCode, stdout, questions } = await add([...verify(), ...given('feedback=false'), '--print'], {
       answers: ['authToken'],

@@ -123,11 +123,11 @@ describe('live sending', () => {
     expect(JSON.stringify(checks)).not.toContain(secret)
   })
 
-  test('without a provider warns that codes stay in the inbox, and says what to add to which file', async () => {
+  test('without a provider warns that codes stay in the inbox, and says which command adds one to which file', async () => {
     const [check, ...rest] = await runDeliveryChecks('')
     expect(check).toMatchObject({ name: 'live sending', status: 'warning' })
     expect(check?.message).toContain('stay in the inbox')
-    expect(check?.remedy).toContain('/etc/o.toml: [[providers]] name = "main"')
+    expect(check?.remedy).toBe('Add one: otpd provider add, which writes /etc/o.toml (otpd docs providers)')
     expect(rest).toEqual([])
   })
 
