@@ -25,7 +25,7 @@ export const allowances = {
 
 /**
  * While the allowance of a country is scarce, messages go to the networks (devices) that sent least: once `from` of it is spent,
- * or would be in a day at the pace of the last hour, if that had `hour` messages. Each network gets one message, one for each
+ * or would be in a day at the pace of the last hour, if that had `hour` messages and `least` is spent. Each network gets one message, one for each
  * phone that was verified from there, and up to `more` others, which decrease to none at a pace of `to`. People ask again and
  * mistype numbers: to a phone that had a message that day, or soon after another, these decrease to none only at a pace of
  * `again`, and one is added until `once` is spent. The last part is for networks in which a phone was verified: it lasts them for
@@ -34,6 +34,7 @@ export const allowances = {
 export const scarcity = {
   from: 0.5,
   hour: 60,
+  least: 0.1,
   more: 5,
   to: 0.55,
   again: 1,
@@ -105,7 +106,8 @@ export function findExceeded(usages: Usages, times = 1): GuardRule[] {
   if (spent >= 1) rules.push('COUNTRY_UNVERIFIED')
   if (isFromPool(usages, times) && usages.pool >= times * allowances.pool.perDay)
     rules.push('POOL_UNVERIFIED')
-  const pace = country.lastHour < scarcity.hour ? spent : Math.max(spent, (24 * country.lastHour) / own)
+  const isHasty = country.lastHour >= scarcity.hour && spent >= scarcity.least
+  const pace = isHasty ? Math.max(spent, (24 * country.lastHour) / own) : spent
   if (rules.length === 0 && !isFair(usages, spent, pace)) rules.push('FAIR_SHARE')
   for (const kind of ['prefix', 'network', 'device'] as const) {
     const usage = usages[kind]

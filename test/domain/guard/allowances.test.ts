@@ -89,14 +89,16 @@ describe('once half of the allowance of a country is spent', () => {
     expect(findExceeded(usages({ ...last, network: usage(0, 1) }))).toEqual([])
   })
 
-  test('so it is at a pace that would spend half of it in a day, from a message a minute on', () => {
-    const at = (lastHour: number, evidence: number): Partial<Usages> => ({
-      country: { ...usage(150, evidence), lastHour },
+  test('so it is at a pace that would spend half of it in a day, from a message a minute and a tenth on', () => {
+    const at = (lastHour: number, evidence: number, spent = 500): Partial<Usages> => ({
+      country: { ...usage(spent, evidence), lastHour },
       network: usage(1),
     })
     expect(findExceeded(usages(at(100, 235)))).toEqual([])
     expect(findExceeded(usages(at(110, 200)))).toEqual(['FAIR_SHARE'])
     expect(findExceeded(usages(at(59, 100)))).toEqual([])
+    // The allowance is not scarce because of a burst that hardly touches it.
+    expect(findExceeded(usages(at(400, 200, 400)))).toEqual([])
   })
 
   test.each([
