@@ -19,11 +19,23 @@ export const packForNpm = (
   built: readonly BuiltTarget[],
   client: readonly ArchiveFile[],
   texts: readonly ArchiveFile[],
-): ArchiveFile[] => [
-  pack(`otpd-client-${inputs.version}.tgz`, client, inputs.seconds),
-  packLauncher(inputs, built, client),
-  ...built.map((one) => packPlatform(inputs, one, texts)),
-]
+): ArchiveFile[] => {
+  const manifest = readManifest(client)
+  return [
+    pack(`otpd-client-${inputs.version}.tgz`, client, inputs.seconds),
+    packLauncher(inputs, built, client, manifest),
+    ...built.map((one) => packPlatform(inputs, one, texts, manifest)),
+  ]
+}
+
+/** The `package.json` of the client. `repository` is that of the project, if it has one. */
+type Manifest = { repository?: unknown }
+
+function readManifest(client: readonly ArchiveFile[]): Manifest {
+  const file = client.find(({ name }) => name === 'package.json')
+  if (!file) throw new Error('The client has no package.json.')
+  return JSON.parse(new TextDecoder().decode(file.content))
+}
 
 /** Name of the package that has the executable of a target. */
 const platformPackage = ({ name }: Target) => `@otpd/${name}`
@@ -33,6 +45,7 @@ function packPlatform(
   { version, seconds }: Inputs,
   { target, binary }: BuiltTarget,
   texts: readonly ArchiveFile[],
+  { repository }: Manifest,
 ): ArchiveFile {
   const { name, os, arch, isMusl } = target
   const manifest = {
@@ -40,6 +53,8 @@ function packPlatform(
     version,
     description: `The executable of otpd for ${name}. Install otpd, which picks the right one.`,
     license: 'MIT',
+    // npm compares it with the origin of a package that is published with provenance.
+    ...(repository !== undefined && { repository }),
     os: [os],
     cpu: [arch],
     ...(os === 'linux' && { libc: [isMusl ? 'musl' : 'glibc'] }),
@@ -58,11 +73,10 @@ function packLauncher(
   { root, version, seconds }: Inputs,
   built: readonly BuiltTarget[],
   client: readonly ArchiveFile[],
+  clientManifest: Manifest,
 ): ArchiveFile {
-  const clientManifest = client.find(({ name }) => name === 'package.json')
-  if (!clientManifest) throw new Error('The client has no package.json.')
   const manifest = {
-    ...JSON.parse(new TextDecoder().decode(clientManifest.content)),
+    ...clientManifest,
     bin: { otpd: 'launcher.cjs' },
     optionalDependencies: Object.fromEntries(built.map(({ target }) => [platformPackage(target), version])),
   }
