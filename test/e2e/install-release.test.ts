@@ -234,6 +234,32 @@ describe.skipIf(Bun.which('ssh-keygen') === null)('install.sh with a key', () =>
   })
 })
 
+test.skipIf(Bun.which('curl') === null)('a download that stands still is given up', async () => {
+  bed.publish('0.1.0')
+  const stalling = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch(request) {
+      const { pathname } = new URL(request.url)
+      const content = bed.files.get(pathname)
+      if (content === undefined) return new Response(null, { status: 404 })
+      if (!pathname.endsWith('.gz')) return new Response(Buffer.from(content))
+      const stream = new ReadableStream({
+        start: (controller) => controller.enqueue(Buffer.from(content).subarray(0, 9)),
+      })
+      return new Response(stream, { headers: { 'content-length': String(content.length) } })
+    },
+  })
+  const script = bed.changedScript(['--speed-time 60', '--speed-time 1'])
+  const stopped = await bed.run([], {
+    script,
+    env: { OTPD_DOWNLOAD_URL: `http://127.0.0.1:${stalling.port}` },
+  })
+  expect(stopped).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('could not be downloaded') })
+  expect(existsSync(bed.installed)).toBe(false)
+  await stalling.stop(true)
+})
+
 test('--rollback needs an older version, and changes nothing if that one refuses the database', async () => {
   const back = () => bed.run(['--rollback'], { env: { OTPD_DATA_DIR: join(bed.directory, 'data') } })
   const nothing = `Error: There is nothing to go back to in ${bed.prefix}/lib/otpd.\n`
