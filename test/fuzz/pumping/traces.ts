@@ -89,7 +89,7 @@ export const traces: Trace[] = [
   // Its messages look like those of customers, who share what their networks may have.
   { name: '30/min, from the mobile networks of customers', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 'shared' }, goal: { ofAllowance: 1 } },
   { name: 'one network, 60/min', tellsClientIp: true, attack: { perMinute: 60, ...converting, networks: 1 }, goal: { ofAllowance: 0.2, refused: few } },
-  { name: 'codes of other systems to a country with evidence, 30/min', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 0, isRelayed: true }, goal: { ofAllowance: 1, refused: few } },
+  { name: 'codes of other systems to a country with evidence, 30/min', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 0, isRelayed: true }, goal: { ofAllowance: 1, refused: 0.02 } },
 ] // prettier-ignore
 
 const historyDays = 14
