@@ -94,11 +94,11 @@ describe('POST /v1/otp/proofs', () => {
     expect((await prove({ token })).error.reason).toBe('PROOF_REUSED')
   })
 
-  test('of 1,000 replays none is accepted', async () => {
+  test('of 100 replays none is accepted', async () => {
     const token = await issue(newPhone())
     expect((await prove({ token })).status).toBe(201)
     const outcomes = new Set<string | undefined>()
-    for (let n = 0; n < 1000; n++) outcomes.add((await prove({ token })).error?.reason)
+    for (let n = 0; n < 100; n++) outcomes.add((await prove({ token })).error?.reason)
     expect([...outcomes]).toEqual(['PROOF_REUSED'])
   })
 
