@@ -17,6 +17,7 @@ import {
   toStartError,
 } from '../store/data-dir/prepare-database.ts'
 import { openSqlite } from '../store/sqlite/database.ts'
+import { createOutageReporter } from './outage-log.ts'
 import type { Cleanups } from './shutdown.ts'
 import type { Storage, StorageNeeds } from './storage.ts'
 import { createUpgradeNotice } from './upgrade-notice.ts'
@@ -89,6 +90,7 @@ async function openIn(
   const database = openSqlite(files.database, {
     world,
     onDiskFault: onFault,
+    onUnavailable: createOutageReporter(log, clock),
     onForeignCommit: keyring.refresh,
   })
   cleanups.push(async () => {

@@ -5,7 +5,7 @@ import { toCallerError } from '../store/engine/errors.ts'
 
 const reportIntervalMs = 1_000
 
-/** Creates a function that logs the failures of a shared database: at most one line a second, with their number. */
+/** Creates a function that logs the failures of the database: at most one line a second, with their number. */
 export function createOutageReporter(log: Log, clock: Clock): (cause: string) => void {
   let failures = 0
   let reportedAt = -Infinity

@@ -62,6 +62,15 @@ export function toCallerError(error: unknown): unknown {
   return error
 }
 
+/** Creates a `toCallerError` that also reports the driver's code of each error for which callers are told to retry. */
+export const createErrorConverter =
+  (onUnavailable: (code: string) => void = () => {}) =>
+  (error: unknown): unknown => {
+    const converted = toCallerError(error)
+    if (converted !== error && converted instanceof ServiceError) onUnavailable(driverCode(error) ?? '')
+    return converted
+  }
+
 /**
  * Converts the error of a new connection. Whatever the reason, such as a password, an address or a certificate that is not
  * accepted any more: it lies with the server, and the next call may succeed.

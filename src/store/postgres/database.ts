@@ -22,8 +22,7 @@ import {
 import { createGroups } from './groups.ts'
 import { createPostgresSession, sessionOf } from './session.ts'
 import { createTransactions, type OpenTransaction } from './transactions.ts'
-import { ServiceError } from '../../domain/model/errors.ts'
-import { driverCode, toCallerError } from '../engine/errors.ts'
+import { createErrorConverter } from '../engine/errors.ts'
 import { partitions } from './partitions.ts'
 import { defineTables } from '../engine/tables.ts'
 import { defineAdmissionTable } from '../engine/tables/limits.ts'
@@ -139,14 +138,10 @@ function describePostgres({
   groupsMax,
   isNamed,
   acquireTimeoutMs = acquireTimeoutDefaultMs,
-  onUnavailable = () => {},
+  onUnavailable,
   close,
 }: Connections): Database {
-  function convertError(error: unknown): unknown {
-    const converted = toCallerError(error)
-    if (converted !== error && converted instanceof ServiceError) onUnavailable(driverCode(error) ?? '')
-    return converted
-  }
+  const convertError = createErrorConverter(onUnavailable)
   const run = createTransactions(begin)
   const prepare = <R>(build: () => Preparable<R>) => {
     let statement: { execute(values?: Record<string, unknown>): Promise<R> } | undefined

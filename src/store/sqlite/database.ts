@@ -34,6 +34,8 @@ export type SqliteOptions = {
    */
   onDiskFault(error: unknown): void
   /** See `WriteQueueHooks`. */
+  onUnavailable?: WriteQueueHooks['onUnavailable']
+  /** See `WriteQueueHooks`. */
   onForeignCommit?: WriteQueueHooks['onForeignCommit']
   /** Overwrites all deleted data, at the cost of more writes. */
   secureDelete?: boolean
@@ -88,6 +90,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     ],
     onChanged: rowChanges.notifyOwn,
     onDiskFault: options.onDiskFault,
+    onUnavailable: options.onUnavailable,
     ...(disk && { disk }),
     ...(options.onForeignCommit && { onForeignCommit: options.onForeignCommit }),
   })

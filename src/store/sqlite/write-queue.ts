@@ -7,7 +7,13 @@ import type { DiskSync } from './disk-sync.ts'
 import { watchForeignCommits } from './foreign-commits.ts'
 import { canRunAgain, isAlone, takeTogether } from '../engine/repeated-calls.ts'
 import type { TransactionHooks } from './transaction-hooks.ts'
-import { ForeignCommitError, isBusy, isDiskFault, toCallerError, unavailable } from '../engine/errors.ts'
+import {
+  ForeignCommitError,
+  isBusy,
+  isDiskFault,
+  createErrorConverter,
+  unavailable,
+} from '../engine/errors.ts'
 
 const batchMax = 256
 const waitingMax = 10_000
@@ -37,6 +43,8 @@ export type WriteQueueHooks = {
   onChanged?(): void
   /** Called once when a commit fails and its outcome is unknown; the process must exit. */
   onDiskFault(error: unknown): void
+  /** Called with the driver's code of each error for which callers are told to retry, such as `SQLITE_FULL`. */
+  onUnavailable?: ((code: string) => void) | undefined
   /** Brings commits to disk. Without it, each COMMIT must do so itself. */
   disk?: DiskSync
   /**
@@ -63,6 +71,7 @@ export type WriteQueueHooks = {
  */
 export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor, hooks: WriteQueueHooks) {
   const { world = systemWorld, transactionHooks = [], onDiskFault, disk } = hooks
+  const toCallerError = createErrorConverter(hooks.onUnavailable)
   const begin = connection.prepare('BEGIN IMMEDIATE')
   const commit = connection.prepare('COMMIT')
   const rollback = connection.prepare('ROLLBACK')

@@ -1,6 +1,6 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { CallGroup, Database, QueryExecutor } from '../../../src/store/engine/database.ts'
 import { describeEachDatabase, openTestSqlite } from '../../helpers/databases.ts'
 
@@ -181,4 +181,28 @@ describeEachDatabase('a call', (database) => {
     const rows = await database().read.select({ name: meta.name }).from(meta).where(eq(meta.value, 'call'))
     expect(rows.map(({ name }) => name).toSorted()).toEqual(['a', 'd'])
   })
+})
+
+test('reports a full disk by its code', async () => {
+  const codes: string[] = []
+  const { database, dispose } = await openTestSqlite({ onUnavailable: (code) => void codes.push(code) })
+  const { meta } = database.tables
+  try {
+    const run = (statement: string) =>
+      database.write(async (tx) => {
+        // SQLite's executor has `run`; the shared type does not.
+        if ('run' in tx && typeof tx.run === 'function') tx.run(sql.raw(statement))
+      })
+    const fill = (name: string) =>
+      database.write(async (tx) => void (await tx.insert(meta).values({ name, value: 'x'.repeat(100_000) })))
+    // No page can be added: SQLite never sets it below the number of pages that there are.
+    await run('pragma max_page_count = 1')
+    expect(await fill('a').catch((error: unknown) => error)).toMatchObject({ code: 'UNAVAILABLE' })
+    expect(codes).toEqual(['SQLITE_FULL'])
+    await run('pragma max_page_count = 100000')
+    await fill('c')
+    expect(codes).toHaveLength(1)
+  } finally {
+    await dispose()
+  }
 })
