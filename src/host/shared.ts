@@ -71,8 +71,8 @@ function explaining(database: Database): Database {
   return {
     ...database,
     write: (body) => database.write(body).catch(fail),
-    group(calls) {
-      const run = database.group(calls)
+    group(bind) {
+      const run = database.group(bind)
       return <R>(call: Parameters<typeof run>[0]) => run<R>(call).catch(fail)
     },
     convertError: (error) => toStartError(database.convertError(error)),

@@ -1,6 +1,4 @@
 import type { Clock } from '../domain/model/clock.ts'
-import { attemptsMax } from '../domain/model/code.ts'
-import { GuardFault } from '../domain/model/guard.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createSealing, type UnreadableValue } from './engine/sealing.ts'
 import type { Change, Operation } from '../domain/store/operation.ts'
@@ -13,7 +11,7 @@ import { createApiTokenStore } from './api-tokens.ts'
 import { createApplicationStore } from './applications.ts'
 import { createAuditChains, type AuditChains } from './audit-chains.ts'
 import { createAuditStore } from './audit.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { CallGroup, QueryExecutor, Database } from './engine/database.ts'
 import { createDeadlineStore } from './clock-rollback.ts'
 import { createDeveloperStore } from './developers.ts'
 import { createEarlyReceiptStore } from './early-receipts.ts'
@@ -32,14 +30,13 @@ import { createOtpSessionStore } from './otp-sessions.ts'
 import { createPageStore } from './pages.ts'
 import { createCheckBudgetStore } from './check-budgets.ts'
 import { createPhoneStore } from './phones.ts'
-import { createUnitOfWork, type UnitStores, type UnitOfWork } from './unit-of-work.ts'
+import { createCalls } from './operation-calls.ts'
+import { createUnitOfWork, type UnitStores } from './unit-of-work.ts'
 import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
 import { createLoadQueries } from './postgres-queries.ts'
-import { RowNotNamedError } from './engine/errors.ts'
 import { createPostgresRows } from './postgres-rows.ts'
 import { createSqliteRows } from './sqlite-rows.ts'
-import type { StoredRows } from './stored-rows.ts'
 import { createRefreshTokenStore } from './refresh-tokens.ts'
 import { createProviderCircuitStore } from './provider-circuits.ts'
 import { createRelayedMessageStore } from './relayed-messages.ts'
@@ -155,15 +152,16 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
         }
       },
     }
-    /** Takes the notices of a body, or of the calls of a transaction: the next one may begin before they are given. */
-    function takeNotices(): Notices {
+    /** Takes the notices of a body, or of the calls of a transaction, to give them once it is on disk. */
+    function takeNotices(): () => void {
       const taken = notices
       notices = createNotices()
-      return taken
+      return () => notify(taken)
     }
     /** A body that threw has left them. */
     const forgetLeased = () => void (notices.leased = [])
-    return { stores: { ...tables, changes }, unit, stored, chains, takeNotices, forgetLeased }
+    const calls = createCalls(database.world, unit, stored, { takeNotices, forgetLeased })
+    return { stores: { ...tables, changes }, calls, chains, takeNotices, forgetLeased }
   }
 
   function notify({ hasDelivery, leased, developers }: Notices) {
@@ -172,44 +170,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     for (const id of developers) onEvent(id)
   }
 
-  const decideInGroup = database.group<Operation<unknown>>({
-    prepareAlone(tx, failure) {
-      if (failure instanceof GuardFault) boundTo(tx).unit.leaveOutGuard(failure)
-    },
-    async load(tx, calls) {
-      const { stored, unit } = boundTo(tx)
-      await stored.load?.(calls, unit.rows.guard.fault === undefined)
-    },
-    decide(tx, operation) {
-      const { unit } = boundTo(tx)
-      try {
-        const { result, changes } = operation.decide(unit.rows)
-        for (const change of changes)
-          if (change.kind === 'request' && change.request.attempts > attemptsMax)
-            database.world.onBroken('attempts_within_limit', change.request.id)
-        unit.add(changes)
-        return result
-      } catch (error) {
-        // With changes of a call before it, it runs again: see `postgres/groups.ts`.
-        if (error instanceof RowNotNamedError && !unit.hasChanges())
-          database.world.onBroken('rows_named_before_decision', error.message)
-        throw error
-      }
-    },
-    hasChanges: (tx) => boundTo(tx).unit.hasChanges(),
-    async write(tx) {
-      const { unit, forgetLeased } = boundTo(tx)
-      forgetLeased()
-      await unit.write()
-    },
-    end(tx, isCommitted) {
-      const { unit, stored, takeNotices } = boundTo(tx)
-      unit.clear()
-      stored.end(isCommitted)
-      const notices = takeNotices()
-      return isCommitted ? () => notify(notices) : undefined
-    },
-  })
+  const decideInGroup = database.group((tx) => boundTo(tx).calls)
 
   return {
     read: database.postgres
@@ -217,7 +178,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       : boundTo(database.read).stores,
 
     async write(body) {
-      let notices: Notices | undefined
+      let giveNotices: (() => void) | undefined
       const result = await database.write(async (executor) => {
         const { stores, chains, takeNotices, forgetLeased } = boundTo(executor)
         // A body that threw has left its entries.
@@ -225,10 +186,10 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
         forgetLeased()
         const value = await body(stores)
         await chains.flush()
-        notices = takeNotices()
+        giveNotices = takeNotices()
         return value
       })
-      if (notices) notify(notices)
+      giveNotices?.()
       return result
     },
 
@@ -265,10 +226,9 @@ function convertingErrors(stores: Stores, convertError: (error: unknown) => unkn
 /** Everything that is created once per connection or transaction. */
 type Bound = {
   stores: Stores
-  unit: UnitOfWork
-  stored: StoredRows
+  calls: CallGroup<Operation<unknown>>
   chains: AuditChains
-  takeNotices(): Notices
+  takeNotices(): () => void
   forgetLeased(): void
 }
 

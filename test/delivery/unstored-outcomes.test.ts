@@ -45,8 +45,8 @@ describeEachDatabase('an outcome that the database does not take', (database) =>
       plans: unlimitedPlans,
       database: {
         ...real,
-        group(calls) {
-          const run = real.group(calls)
+        group(bind) {
+          const run = real.group(bind)
           return async <R>(call: Parameters<typeof run>[0]): Promise<R> => {
             if (fault === 'refuses') throw unavailable('TEST')
             const result = await run<R>(call)

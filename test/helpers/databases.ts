@@ -205,15 +205,18 @@ export const withRetriedWrites = (database: Database, betweenRuns = async () => 
     await betweenRuns()
     return database.write(body)
   },
-  group(calls) {
-    const lose = database.group({
-      ...calls,
-      async write(tx) {
-        await calls.write(tx)
-        throw new Error('another call of the batch failed')
-      },
+  group(bind) {
+    const lose = database.group((tx) => {
+      const calls = bind(tx)
+      return {
+        ...calls,
+        async write() {
+          await calls.write()
+          throw new Error('another call of the batch failed')
+        },
+      }
     })
-    const keep = database.group(calls)
+    const keep = database.group(bind)
     return async <R>(call: Parameters<typeof keep>[0]) => {
       await lose(call).catch(() => {})
       await betweenRuns()

@@ -60,8 +60,8 @@ export const storageSabotages: readonly Sabotage[] = [
       ['memory is not rolled back', 'for (const one of transactionHooks) one.onRollback?.()', ''],
       [
         'notices are given before the flush',
-        'job.onFlushed = group?.end(tx, isCommitted)',
-        'group?.end(tx, isCommitted)?.()',
+        'job.onFlushed = group?.end(isCommitted)',
+        'group?.end(isCommitted)?.()',
       ],
     ],
   ),

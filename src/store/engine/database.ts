@@ -22,22 +22,22 @@ export type PreparedQuery<R> = (values?: Record<string, unknown>) => Awaitable<R
 /** Calls that are decided one after the other and written together, in the transaction that they share. */
 export type CallGroup<C = unknown> = {
   /** Prepares a call that runs again, in a transaction of its own, because the one that it was in failed. */
-  prepareAlone(tx: QueryExecutor, failure: unknown): void
+  prepareAlone(failure: unknown): void
   /** Reads what the calls need, in few round trips. On PostgreSQL only. */
-  load(tx: QueryExecutor, calls: readonly C[]): Promise<void>
+  load(calls: readonly C[]): Promise<void>
   /** Decides a call and keeps what it changes. Writes nothing; a throw fails this call alone. */
-  decide(tx: QueryExecutor, call: C): unknown
+  decide(call: C): unknown
   /** Tells whether the calls since the last end changed anything. */
-  hasChanges(tx: QueryExecutor): boolean
+  hasChanges(): boolean
   /** Writes what the calls since the last end changed. */
-  write(tx: QueryExecutor): Promise<void>
+  write(): Promise<void>
   /**
    * Ends the calls of a transaction: what they changed is in the database, or is to be forgotten.
    *
    * @returns gives the notices of a committed transaction; called once it is on disk, because what it tells others must not
    *   be lost
    */
-  end(tx: QueryExecutor, isCommitted: boolean): (() => void) | undefined
+  end(isCommitted: boolean): (() => void) | undefined
 }
 
 export type AdmissionTable = ReturnType<typeof defineAdmissionTable>
@@ -98,9 +98,10 @@ type DatabasePort = {
    * Creates a function that runs a call of a group and resolves once its transaction is on disk. Calls that wait at the
    * same time share one transaction.
    *
+   * @param bind returns the calls of a connection
    * @throws UNAVAILABLE as `write`
    */
-  group<C>(calls: CallGroup<C>): <R>(call: C) => Promise<R>
+  group<C>(bind: (tx: QueryExecutor) => CallGroup<C>): <R>(call: C) => Promise<R>
 
   /**
    * Resolves when all that `read` shows now is on disk. On SQLite on Linux a commit is visible before it is flushed: await

@@ -31,7 +31,7 @@ export function createGroups(
   convertError: (error: unknown) => unknown,
   waitMaxMs: number,
 ) {
-  return <C>(calls: CallGroup<C>) => {
+  return <C>(bind: (tx: QueryExecutor) => CallGroup<C>) => {
     let waiting: Array<Job<C>> = []
     let running = 0
     let isExpiryScheduled = false
@@ -73,7 +73,7 @@ export function createGroups(
 
     async function runGroup(group: Array<Job<C>>): Promise<void> {
       try {
-        const outcomes = await run((tx) => runCalls(tx, group), calls)
+        const outcomes = await run((tx) => runCalls(bind(tx), group), bind)
         const displaced: Array<Job<C>> = []
         for (const [index, job] of group.entries()) {
           const outcome = outcomes[index]
@@ -96,23 +96,20 @@ export function createGroups(
     type Outcome = { value: unknown } | { error: unknown }
 
     /** @returns the outcome of each call; undefined for one whose rows are others since a call before it, and runs again */
-    async function runCalls(tx: QueryExecutor, group: Array<Job<C>>): Promise<Array<Outcome | undefined>> {
+    async function runCalls(calls: CallGroup<C>, group: Array<Job<C>>): Promise<Array<Outcome | undefined>> {
       const [first] = group
-      if (first?.failure !== undefined) calls.prepareAlone(tx, first.failure)
-      await calls.load(
-        tx,
-        group.map(({ call }) => call),
-      )
+      if (first?.failure !== undefined) calls.prepareAlone(first.failure)
+      await calls.load(group.map(({ call }) => call))
       const outcomes: Array<Outcome | undefined> = []
       for (const { call } of group) {
         try {
-          outcomes.push({ value: calls.decide(tx, call) })
+          outcomes.push({ value: calls.decide(call) })
         } catch (error) {
-          const isDisplaced = error instanceof RowNotNamedError && calls.hasChanges(tx)
+          const isDisplaced = error instanceof RowNotNamedError && calls.hasChanges()
           outcomes.push(isDisplaced ? undefined : { error })
         }
       }
-      if (calls.hasChanges(tx)) await calls.write(tx)
+      if (calls.hasChanges()) await calls.write()
       return outcomes
     }
 

@@ -20,12 +20,13 @@ export type OpenTransaction = {
 /** Runs a body in a transaction. */
 export type RunTransaction = <T>(
   body: (tx: QueryExecutor) => Promise<T>,
-  calls?: {
+  /** Returns the calls of the connection. */
+  bind?: (tx: QueryExecutor) => {
     /**
      * Asked after the body. Without changes the transaction is rolled back, and with it the rows that were inserted for their
      * locks.
      */
-    hasChanges(tx: QueryExecutor): boolean
+    hasChanges(): boolean
     /** Called when it has ended, before its connection begins another one. What it returns is called too: a commit is on disk. */
     end: CallGroup['end']
   },
@@ -42,8 +43,9 @@ const isRetryable = (error: unknown) => ['40001', '40P01'].includes(driverCode(e
 /** Creates the function that runs a body in a transaction. It throws the driver's errors. */
 export function createTransactions(begin: () => Promise<OpenTransaction>): RunTransaction {
   /** Runs a body in a transaction, once. */
-  const runOnce: RunTransaction = async (body, calls) => {
+  const runOnce: RunTransaction = async (body, bind) => {
     const { session, commit, rollback, release } = await begin()
+    const calls = bind?.(session.executor)
     let isCommitted = false
     const undo = () => {
       session.discard()
@@ -51,7 +53,7 @@ export function createTransactions(begin: () => Promise<OpenTransaction>): RunTr
     }
     try {
       const result = await body(session.executor)
-      if (calls && !calls.hasChanges(session.executor)) await undo()
+      if (calls && !calls.hasChanges()) await undo()
       else {
         await commit()
         isCommitted = true
@@ -62,16 +64,16 @@ export function createTransactions(begin: () => Promise<OpenTransaction>): RunTr
       await undo()
       throw error
     } finally {
-      calls?.end(session.executor, isCommitted)?.()
+      calls?.end(isCommitted)?.()
       release()
     }
   }
 
   /** Runs a body in a transaction, and again if it lost to another one. */
-  const attempt: RunTransaction = async (body, calls) => {
+  const attempt: RunTransaction = async (body, bind) => {
     for (let retries = 0, lostRaces = 0; ;) {
       try {
-        return await runOnce(body, calls)
+        return await runOnce(body, bind)
       } catch (error) {
         if (error instanceof RaceLostError) {
           if (lostRaces++ === lostRacesMax) throw error

@@ -104,9 +104,10 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
   const write = <T>(body: (tx: QueryExecutor) => Promise<T>) => enqueue(body, undefined)
 
   /** See `Database.group`. */
-  function group<C>(calls: CallGroup<C>) {
+  function group<C>(bind: (tx: QueryExecutor) => CallGroup<C>) {
+    const calls = bind(tx)
     // Calls of all types are run by the same code; a call's R resolves its own promise only.
-    return <R>(call: C) => enqueue((tx) => calls.decide(tx, call) as R, calls as CallGroup)
+    return <R>(call: C) => enqueue(() => calls.decide(call) as R, calls as CallGroup)
   }
 
   function enqueue<T>(body: (tx: QueryExecutor) => Awaitable<T>, group: CallGroup | undefined): Promise<T> {
@@ -211,7 +212,7 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
       if (job.group) groups.add(job.group)
       else await runBody(job)
     for (const job of batch) if (job.group) runCall(job, job.group)
-    for (const group of groups) await group.write(tx)
+    for (const group of groups) await group.write()
   }
 
   async function runBody(job: Job): Promise<void> {
@@ -225,7 +226,7 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
   }
 
   function runCall(job: Job, group: CallGroup): void {
-    if (isAlone(job)) group.prepareAlone(tx, job.failure)
+    if (isAlone(job)) group.prepareAlone(job.failure)
     try {
       job.outcome = { value: job.body(tx) }
     } catch (error) {
@@ -236,7 +237,7 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
 
   function endCalls(batch: Job[], isCommitted: boolean) {
     const lastCalls = new Map(batch.map((job) => [job.group, job]))
-    for (const [group, job] of lastCalls) job.onFlushed = group?.end(tx, isCommitted)
+    for (const [group, job] of lastCalls) job.onFlushed = group?.end(isCommitted)
   }
 
   /** Ends a batch whose transaction is committed. */

@@ -11,7 +11,7 @@ function openGroups() {
   const calls: CallGroup<string> = {
     prepareAlone: () => {},
     load: async () => {},
-    decide: (_, call) => call,
+    decide: (call) => call,
     hasChanges: () => true,
     write: async () => {},
     end: () => undefined,
@@ -26,7 +26,7 @@ function openGroups() {
     1,
     (error) => error,
     waitMaxMs,
-  )(calls)
+  )(() => calls)
   return { run, ends }
 }
 

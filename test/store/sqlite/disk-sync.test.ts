@@ -262,14 +262,14 @@ describe('while a flush is under way', () => {
   })
 
   test('no notice of its calls is given', async () => {
-    const call = queue.group<string>({
+    const call = queue.group<string>(() => ({
       prepareAlone: () => {},
       load: async () => {},
-      decide: (_, name) => connection.run('insert into rows values (?)', [name]),
+      decide: (name) => connection.run('insert into rows values (?)', [name]),
       hasChanges: () => true,
       write: async () => {},
-      end: (_, isCommitted) => () => slow.told.push(isCommitted ? 'notice' : 'notice of a loss'),
-    })
+      end: (isCommitted) => () => slow.told.push(isCommitted ? 'notice' : 'notice of a loss'),
+    }))
     const calls = [call('a'), call('b')]
     await turns()
     expect(slow.told).toEqual(['flush'])

@@ -11,32 +11,32 @@ type Call = { name: string; failsIn?: 'decide' | 'write' }
 function createGroup(tables: Database['tables']) {
   const told: string[] = []
   let pending: Call[] = []
-  const calls: CallGroup<Call> = {
+  const bind = (tx: QueryExecutor): CallGroup<Call> => ({
     prepareAlone: () => {},
     load: async () => {},
-    decide(_, call) {
+    decide(call) {
       told.push(`decide ${call.name}`)
       if (call.failsIn === 'decide') throw new Error(`${call.name} cannot be decided`)
       pending.push(call)
       return pending.map(({ name }) => name)
     },
     hasChanges: () => pending.length > 0,
-    async write(tx) {
+    async write() {
       told.push(`write ${pending.map(({ name }) => name).join(' ')}`)
       for (const { name, failsIn } of pending) {
         await insert(tx, name)
         if (failsIn === 'write') throw new Error(`${name} cannot be written`)
       }
     },
-    end(_, isCommitted) {
+    end(isCommitted) {
       told.push(isCommitted ? 'committed' : 'rolled back')
       pending = []
       return undefined
     },
-  }
+  })
   const insert = async (tx: QueryExecutor, name: string) =>
     void (await tx.insert(tables.meta).values({ name, value: 'call' }))
-  return { calls, told, insert }
+  return { bind, told, insert }
 }
 
 describe('calls in the write queue', () => {
@@ -46,7 +46,7 @@ describe('calls in the write queue', () => {
   beforeEach(async () => {
     opened = await openTestSqlite()
     group = createGroup(opened.database.tables)
-    const run = opened.database.group(group.calls)
+    const run = opened.database.group(group.bind)
     call = (one) => run<string[]>(one)
   })
   afterEach(() => opened.dispose())
@@ -140,7 +140,7 @@ describe('calls in the write queue', () => {
 
   test('of two groups share a batch, and each is written and ended once', async () => {
     const second = createGroup(opened.database.tables)
-    const callSecond = opened.database.group(second.calls)
+    const callSecond = opened.database.group(second.bind)
     await Promise.all([call({ name: 'a' }), callSecond({ name: 'b' }), call({ name: 'c' })])
     expect(group.told).toEqual(['decide a', 'decide c', 'write a c', 'committed'])
     expect(second.told).toEqual(['decide b', 'write b', 'committed'])
@@ -166,11 +166,11 @@ describe('calls in the write queue', () => {
 describeEachDatabase('a call', (database) => {
   test('that fails in either half leaves nothing, and the others are written', async () => {
     const { meta } = database().tables
-    const { calls } = createGroup(database().tables)
+    const { bind } = createGroup(database().tables)
     // On PostgreSQL each call has a transaction, and so pending changes, of its own.
     const run = database().postgres
-      ? (call: Call) => database().group(createGroup(database().tables).calls)(call)
-      : database().group(calls)
+      ? (call: Call) => database().group(createGroup(database().tables).bind)(call)
+      : database().group(bind)
     const settled = await Promise.allSettled([
       run({ name: 'a' }),
       run({ name: 'b', failsIn: 'decide' }),
