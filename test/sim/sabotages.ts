@@ -142,8 +142,8 @@ export const sabotages: readonly Sabotage[] = [
     [
       [
         'admissions are not written',
-        'if (changes.length === 0) return\n      let base',
-        'if (changes.length >= 0) return\n      let base',
+        'if (changes.length === 0) return\n      const base',
+        'if (changes.length >= 0) return\n      const base',
       ],
       ['admissions of a rolled back batch stay', 'if (at !== undefined) times.pop()', ''],
       ['admissions that a rolled back batch replaced are lost', 'times.push(...replaced)', ''],
