@@ -147,18 +147,24 @@ describe('the samples of verifying a webhook', () => {
     const { verifyWebhook }: { verifyWebhook: (...args: unknown[]) => boolean } = await import(path)
     expect(verifyWebhook(secret, headers, body)).toBe(true)
     expect(verifyWebhook(secret, headers, `${body} `)).toBe(false)
-    expect(verifyWebhook(secret, { ...headers, 'webhook-timestamp': '1700000000' }, body)).toBe(false)
+    for (const timestamp of ['1700000000', 'soon', ''])
+      expect(verifyWebhook(secret, { ...headers, 'webhook-timestamp': timestamp }, body)).toBe(false)
+    expect(verifyWebhook(secret, {}, body)).toBe(false)
+    expect(verifyWebhook(secret, { ...headers, 'webhook-signature': undefined }, body)).toBe(false)
   })
 
   test.skipIf(Bun.which('python3') === null)('the same in Python', async () => {
     const check = `${sample('python')}
 import json, sys
 headers = json.loads(sys.argv[1])
-print(verify_webhook(${JSON.stringify(secret)}, headers, b'${body}'), verify_webhook(${JSON.stringify(secret)}, headers, b'x'))`
+print(verify_webhook(${JSON.stringify(secret)}, headers, b'${body}'), verify_webhook(${JSON.stringify(secret)}, headers, b'x'))
+for changes in [{'webhook-timestamp': 'soon'}, {'webhook-signature': ''}]:
+    print(verify_webhook(${JSON.stringify(secret)}, {**headers, **changes}, b'${body}'))
+print(verify_webhook(${JSON.stringify(secret)}, {}, b'${body}'))`
     const { stdout, stderr } = await runToEnd(['python3', '-c', check, JSON.stringify(headers)], {
       env: { PATH: process.env.PATH ?? '' },
     })
-    expect([stdout, stderr]).toEqual(['True False\n', ''])
+    expect([stdout, stderr]).toEqual(['True False\nFalse\nFalse\nFalse\n', ''])
   })
 
   test.skipIf(Bun.which('go') === null)(
