@@ -26,7 +26,7 @@ export const sabotages: readonly Sabotage[] = [
       ['a verified code stays pending', "status: 'verified',\n", "status: 'pending',\n"],
       ['failures of a phone are not counted', 'if (isLimited(request)) {', 'if (!isLimited(request)) {'],
       ['a spent budget does not refuse', 'if (spent) return refuse(spent)', ''],
-      ['the rate of checks is not charged', 'changes: [...charged.changes, ...changes],', 'changes,'],
+      ['the rate of checks is not charged', 'changes: [...charged.changes, ...changes] }', 'changes }'],
       [
         'no event reports a verification',
         "eventChange(newId, 'otp.verified', verified, subscribers, now),",
@@ -283,7 +283,7 @@ export const sabotages: readonly Sabotage[] = [
     'domain/otp/sessions.ts',
     ['http/page/page', 'http/page/payment'],
     [
-      ['the page checks a payment as any other code', 'code, variables ?? undefined)', 'code)'],
+      ['the page checks a payment as any other code', 'code, variables: variables ?? undefined }', 'code }'],
       ['the page sends a payment as any other code', '      variables: variables ?? undefined,\n', ''],
       ['the page sends to any phone', '...(own !== null && { phone: own }),', ''],
       [
