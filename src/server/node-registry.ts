@@ -3,7 +3,7 @@ import { sharedSettings } from '../config/shared-settings.ts'
 import { withoutSecrets } from '../config/without-secrets.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import { hmac } from '../shared/hmac.ts'
-import type { Keys } from '../domain/model/keys.ts'
+import { masterKeyCheck, type Keys } from '../domain/model/keys.ts'
 import type { ServerRecord } from '../host/server-record.ts'
 import type { Log } from '../log/log.ts'
 import type { Database } from '../store/engine/database.ts'
@@ -44,6 +44,9 @@ export async function registerThisNode(
 ): Promise<(record: ServerRecord, config: Config) => Promise<void>> {
   const { database, keys, clock, version, log, cleanups } = needs
   const identity = { name: config.node, process: systemWorld.uuid() }
+  const { masterKey } = config.secrets
+  // Tells `otpd admin rotate-master-key --finish` which key this node was started with.
+  const ofThisStart = { masterKey: masterKey && masterKeyCheck(masterKey) }
   let isNameTaken = false
 
   async function renew(fields: { configuration?: string; settings?: string } = {}) {
@@ -60,12 +63,15 @@ export async function registerThisNode(
     ...identity,
     version,
     configuration: hashConfiguration(config, keys),
-    settings: toText({ config: withoutSecrets(config) }),
+    settings: toText({ ...ofThisStart, config: withoutSecrets(config) }),
     startedAt: now,
     seenAt: now,
   })
   cleanups.push(() => removeNode(database, identity))
   cleanups.push(startPeriodicTask(nodeRenewMs, systemWorld, log, () => renew()))
   return (record, changed) =>
-    renew({ configuration: hashConfiguration(changed, keys), settings: toText(record) })
+    renew({
+      configuration: hashConfiguration(changed, keys),
+      settings: toText({ ...ofThisStart, ...record }),
+    })
 }

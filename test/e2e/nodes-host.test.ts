@@ -188,8 +188,13 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
     writeFileSync(file, randomBytes(32).toString('hex'), { mode: 0o600 })
     const newKey = { OTPD_MASTER_KEY_FILE: file }
     const old = await shared.startNode({ env: { OTPD_NODE: 'old' } })
-    const begun = await json(['admin', 'rotate-master-key', '--new-key-file', file, '--compromised', '--yes'])
-    expect(begun).toMatchObject({ state: 'both', areDataKeysNew: false })
+    const begin = (...flags: string[]) =>
+      json(['admin', 'rotate-master-key', '--new-key-file', file, ...flags, '--yes'])
+    expect(await begin()).toMatchObject({ state: 'both', areDataKeysNew: false })
+    const unfollowed = await run(['admin', 'rotate-master-key', '--finish', '--yes'], { env: newKey })
+    expect(unfollowed.stderr).toContain('Nodes run with the old master key: old.')
+    expect(unfollowed.exitCode).toBe(6)
+    expect(await begin('--compromised')).toMatchObject({ state: 'both', areDataKeysNew: false })
     const early = await run(['admin', 'rotate-master-key', '--finish', '--yes'])
     expect(early.stderr).toContain('This command still reads the old master key.')
     const fresh = await shared.startNode({ env: { OTPD_NODE: 'new', ...newKey } })

@@ -60,14 +60,14 @@ export function* beginRotation(
  * Removes what the old master key wraps, after all servers have started with the new one. Makes new data keys if the old
  * master key was compromised. The steps run in one transaction.
  *
- * @param options.beforeReplacement runs before new data keys are made
+ * @param options.check runs before anything is changed, and may refuse
  * @throws OperationRefused NOTHING_TO_FINISH; NEW_KEY_NOT_IN_USE this command still reads the old one
  */
 export function* finishRotation(
   { masterKey, dataKeys }: OpenDataKeys,
-  options: { compromised: boolean; now: number; beforeReplacement?: () => SqlSteps<void> },
+  options: { compromised: boolean; now: number; check?: (areDataKeysNew: boolean) => SqlSteps<void> },
 ): SqlSteps<Rotation> {
-  const { compromised, now, beforeReplacement } = options
+  const { compromised, now, check } = options
   if ((yield* listMasterKeys()).length === 1) {
     throw new OperationRefused(
       'NOTHING_TO_FINISH',
@@ -83,7 +83,7 @@ export function* finishRotation(
     )
   }
   const areDataKeysNew = compromised || (yield* selectMeta(compromisedMark)) !== null
-  if (areDataKeysNew && beforeReplacement) yield* beforeReplacement()
+  if (check) yield* check(areDataKeysNew)
   const rotation = yield* wrapDataKeys({ masterKey, dataKeys }, { areReplaced: areDataKeysNew, now })
   yield* query('delete from meta where name = ?', compromisedMark)
   return rotation

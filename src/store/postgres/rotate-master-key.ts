@@ -2,7 +2,9 @@ import type { ClientBase } from 'pg'
 import { query, runOnPostgres, type SqlSteps } from '../engine/sql-steps.ts'
 import { OperationRefused } from '../data-dir/data-dir.ts'
 import { finishRotation, openSharedKeys, type OpenDataKeys, type Rotation } from '../data-dir/rotation.ts'
-import { nodeGoneMs } from './nodes.ts'
+import { nodeGoneMs, type NodeRow } from './nodes.ts'
+import { masterKeyCheck } from '../../domain/model/keys.ts'
+import { secondMs } from '../../shared/durations.ts'
 
 /**
  * Runs a rotation of a shared database, while nodes serve it, in a transaction that no other rotation, and no start of a
@@ -29,25 +31,54 @@ export async function rotateShared(
 }
 
 /**
- * Ends a rotation, as `finishRotation` does. Data keys are replaced only while no node serves, which would go on to write
- * with the old ones.
+ * Ends a rotation, as `finishRotation` does, once all nodes were started with the new master key. Data keys are replaced only
+ * while no node serves, which would go on to write with the old ones.
  *
  * @throws as finishRotation; OperationRefused NODES_RUNNING
  */
 export const finishSharedRotation = (
   opened: OpenDataKeys,
   options: { compromised: boolean; now: number },
-): SqlSteps<Rotation> => finishRotation(opened, { ...options, beforeReplacement: requireNoNodes })
+): SqlSteps<Rotation> =>
+  finishRotation(opened, {
+    ...options,
+    check: (areDataKeysNew) => (areDataKeysNew ? requireNoNodes() : requireNewKey(opened.masterKey)),
+  })
 
 function* requireNoNodes(): SqlSteps<void> {
-  const nodes = yield* query<{ name: string }>(
-    'select name from nodes where seen_at > (extract(epoch from clock_timestamp()) * 1000)::bigint - ? order by name',
-    nodeGoneMs,
-  )
+  const nodes = yield* listNodes()
   if (nodes.length === 0) return
   throw new OperationRefused(
     'NODES_RUNNING',
-    `the data keys cannot be replaced while nodes run: ${nodes.map(({ name }) => name).join(', ')}`,
-    'Stop all nodes, run this command again, and start them with the new key. A node that was killed counts for 35 seconds.',
+    `the data keys cannot be replaced while nodes run: ${namesOf(nodes)}`,
+    `Stop all nodes, run this command again, and start them with the new key. ${aboutKilled}`,
   )
 }
+
+/** Requires that no node would end because the database has lost the key that it was started with. */
+function* requireNewKey(masterKey: Uint8Array): SqlSteps<void> {
+  const newKey = masterKeyCheck(masterKey)
+  const nodes = (yield* listNodes()).filter(({ settings }) => {
+    // Nodes of 0.2.0 do not tell.
+    const { masterKey: key = newKey }: { masterKey?: string } = JSON.parse(settings)
+    return key !== newKey
+  })
+  if (nodes.length === 0) return
+  throw new OperationRefused(
+    'NODES_RUNNING',
+    `nodes run with the old master key: ${namesOf(nodes)}`,
+    `Restart them with the new one, and repeat this. ${aboutKilled}`,
+  )
+}
+
+type LiveNode = Pick<NodeRow, 'name' | 'settings'>
+
+const listNodes = () =>
+  query<LiveNode>(
+    'select name, settings from nodes where seen_at > (extract(epoch from clock_timestamp()) * 1000)::bigint - ? order by name',
+    nodeGoneMs,
+  )
+
+const namesOf = (nodes: readonly LiveNode[]) => nodes.map(({ name }) => name).join(', ')
+
+const aboutKilled = `A node that was killed counts for ${nodeGoneMs / secondMs} seconds.`
