@@ -157,7 +157,7 @@ describe('as an application', () => {
     terminal.press('web', 'enter')
     await fillForm(terminal, { phone: '+4155' })
     await submitForm(terminal)
-    await terminal.waitForText(/phone number/i)
+    await terminal.waitForText(/phone: Expected a number with/)
     await fillForm(terminal, { phone: '+14155550177' })
     await submitForm(terminal)
     await terminal.waitForText('code sent')
