@@ -55,8 +55,9 @@ type KeySourceOptions = {
 
 /**
  * Caches a provider's signing keys. The cache survives outages of the provider, and tokens with unknown key
- * ids cannot cause a flood of requests to it: at most five loads in 30 seconds, and one while they fail. jose's own remote key set lacks both: it drops known keys after
- * ten minutes of outage, and during one it fetches for every unknown key id.
+ * ids cannot cause a flood of requests to it: at most five loads in 30 seconds, and one while they fail. jose's own
+ * remote key set lacks both: it drops known keys after ten minutes of outage, and during one it fetches for every
+ * unknown key id.
  *
  * Loads are single-flight. Only the first failed load blocks callers; while the provider is down, retries run
  * in the background of calls that cached keys can serve (stale-while-revalidate).

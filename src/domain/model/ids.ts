@@ -4,7 +4,8 @@ import type { Random } from './random.ts'
 
 /**
  * Prefixes of developers, projects, applications, OTP requests, webhook endpoints, events, deliveries,
- * identities, audit entries, API tokens, HTTP requests, delivery attempts of a message, relayed messages, guard rules, sessions of the ready page.
+ * identities, audit entries, API tokens, HTTP requests, delivery attempts of a message, relayed messages, guard rules,
+ * sessions of the ready page.
  */
 export type IdPrefix =
   | 'dev'

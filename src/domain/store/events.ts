@@ -33,8 +33,8 @@ export type EventStore = {
    */
   lockEndpoints(events: readonly EntryToAppend[]): void
   /**
-   * Allocates the next sequence numbers and inserts the entries, their deliveries and inbox messages. Takes a lock until commit, so that entries become visible
-   * in the order of their numbers.
+   * Allocates the next sequence numbers and inserts the entries, their deliveries and inbox messages. Takes a lock until
+   * commit, so that entries become visible in the order of their numbers.
    *
    * @param reserved what `reserve` returned for as many
    * @returns the sequence number of the first, for rows of this transaction that refer to it: on PostgreSQL it is counted
