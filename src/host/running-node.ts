@@ -1,6 +1,7 @@
 import type { DatabaseConfig } from '../config/config.ts'
 import { withPostgres } from '../store/postgres/connect.ts'
-import { readLiveNodes } from '../store/postgres/nodes.ts'
+import { runOnPostgres } from '../store/engine/sql-steps.ts'
+import { listLiveNodes } from '../store/postgres/nodes.ts'
 import { withSnapshot } from '../store/postgres/snapshot.ts'
 import type { RunningNode, ServerRecord } from './server-record.ts'
 
@@ -20,7 +21,9 @@ export async function findRunningNode(
   ownName: string,
   version: string,
 ): Promise<(RunningNode & { record: ServerRecord }) | null> {
-  const live = await withPostgres(url, (client) => withSnapshot(client, () => readLiveNodes(client)))
+  const live = await withPostgres(url, (client) =>
+    withSnapshot(client, () => runOnPostgres(client, listLiveNodes())),
+  )
   const nodes = live.filter((node) => node.version === version)
   const found = nodes.find(({ name }) => name === ownName) ?? nodes[0]
   if (!found) return null

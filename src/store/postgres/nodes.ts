@@ -1,6 +1,6 @@
 import { and, eq, lt } from 'drizzle-orm'
-import type { Client } from 'pg'
 import type { Database } from '../engine/database.ts'
+import { query } from '../engine/sql-steps.ts'
 import { nodeTable as nodes } from './database.ts'
 
 /** A node that serves the database, or has done so. */
@@ -63,14 +63,13 @@ export const removeNode = (
 export const listNodes = async (database: Database): Promise<NodeRow[]> =>
   database.read.select().from(nodes).orderBy(nodes.name)
 
+/** A node that runs now. */
+export type LiveNode = Pick<NodeRow, 'name' | 'version' | 'configuration' | 'settings'>
+
 /** Lists the nodes that run now, by name. The time of the server counts: a command may run on another machine. */
-export async function readLiveNodes(
-  client: Client,
-): Promise<Pick<NodeRow, 'name' | 'version' | 'configuration' | 'settings'>[]> {
-  const { rows } = await client.query(
+export const listLiveNodes = () =>
+  query<LiveNode>(
     `select name, version, configuration, settings from nodes
-     where seen_at > extract(epoch from clock_timestamp()) * 1000 - $1 order by name`,
-    [nodeGoneMs],
+     where seen_at > (extract(epoch from clock_timestamp()) * 1000)::bigint - ? order by name`,
+    nodeGoneMs,
   )
-  return rows
-}

@@ -1,10 +1,10 @@
 import type { ClientBase } from 'pg'
-import { query, runOnPostgres, type SqlSteps } from '../engine/sql-steps.ts'
-import { OperationRefused } from '../data-dir/data-dir.ts'
-import { finishRotation, openSharedKeys, type OpenDataKeys, type Rotation } from '../data-dir/rotation.ts'
-import { nodeGoneMs, type NodeRow } from './nodes.ts'
 import { masterKeyCheck } from '../../domain/model/keys.ts'
 import { secondMs } from '../../shared/durations.ts'
+import { runOnPostgres, type SqlSteps } from '../engine/sql-steps.ts'
+import { OperationRefused } from '../data-dir/data-dir.ts'
+import { finishRotation, openSharedKeys, type OpenDataKeys, type Rotation } from '../data-dir/rotation.ts'
+import { listLiveNodes, nodeGoneMs, type LiveNode } from './nodes.ts'
 
 /**
  * Runs a rotation of a shared database, while nodes serve it, in a transaction that no other rotation, and no start of a
@@ -46,7 +46,7 @@ export const finishSharedRotation = (
   })
 
 function* requireNoNodes(): SqlSteps<void> {
-  const nodes = yield* listNodes()
+  const nodes = yield* listLiveNodes()
   if (nodes.length === 0) return
   throw new OperationRefused(
     'NODES_RUNNING',
@@ -58,7 +58,7 @@ function* requireNoNodes(): SqlSteps<void> {
 /** Requires that no node would end because the database has lost the key that it was started with. */
 function* requireNewKey(masterKey: Uint8Array): SqlSteps<void> {
   const newKey = masterKeyCheck(masterKey)
-  const nodes = (yield* listNodes()).filter(({ settings }) => {
+  const nodes = (yield* listLiveNodes()).filter(({ settings }) => {
     // Nodes of 0.2.0 do not tell.
     const { masterKey: key = newKey }: { masterKey?: string } = JSON.parse(settings)
     return key !== newKey
@@ -70,14 +70,6 @@ function* requireNewKey(masterKey: Uint8Array): SqlSteps<void> {
     `Restart them with the new one, and repeat this. ${aboutKilled}`,
   )
 }
-
-type LiveNode = Pick<NodeRow, 'name' | 'settings'>
-
-const listNodes = () =>
-  query<LiveNode>(
-    'select name, settings from nodes where seen_at > (extract(epoch from clock_timestamp()) * 1000)::bigint - ? order by name',
-    nodeGoneMs,
-  )
 
 const namesOf = (nodes: readonly LiveNode[]) => nodes.map(({ name }) => name).join(', ')
 
