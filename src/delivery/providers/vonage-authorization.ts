@@ -1,4 +1,5 @@
-import { createPrivateKey, sign } from 'node:crypto'
+import { createPrivateKey } from 'node:crypto'
+import { SignJWT } from 'jose'
 import { basicAuth } from '../kit/message-fields.ts'
 import { uuidPattern, type ProviderNeeds } from '../kit/provider-kinds.ts'
 import { isRsaPrivateKey } from '../kit/rsa-keys.ts'
@@ -32,30 +33,26 @@ export function createVonageAuthorization(
   account: Record<'apiKey' | 'apiSecret', string> &
     Record<'applicationId' | 'privateKey', string | undefined>,
   { clock, world }: Pick<ProviderNeeds, 'clock' | 'world'>,
-): () => string {
+): () => Promise<string> {
   const { apiKey, apiSecret, applicationId, privateKey } = account
   if (applicationId === undefined || privateKey === undefined) {
     const basic = basicAuth(apiKey, apiSecret)
-    return () => basic
+    return async () => basic
   }
   const key = createPrivateKey(privateKey)
-  const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
-  const header = encode({ alg: 'RS256', typ: 'JWT' })
   let token = { text: '', issuedAt: Infinity }
 
-  return () => {
+  return async () => {
     const now = Math.floor(clock.now() / secondMs)
     const age = now - token.issuedAt
     if (!(age >= 0 && age <= lifetimeSeconds - leftMinSeconds)) {
-      const claims = {
-        application_id: applicationId,
-        iat: now,
-        exp: now + lifetimeSeconds,
-        jti: world.uuid(),
-      }
-      const signed = `${header}.${encode(claims)}`
-      const signature = sign('RSA-SHA256', Buffer.from(signed), key).toString('base64url')
-      token = { text: `Bearer ${signed}.${signature}`, issuedAt: now }
+      const signed = await new SignJWT({ application_id: applicationId })
+        .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
+        .setIssuedAt(now)
+        .setExpirationTime(now + lifetimeSeconds)
+        .setJti(world.uuid())
+        .sign(key)
+      token = { text: `Bearer ${signed}`, issuedAt: now }
     }
     return token.text
   }

@@ -96,7 +96,7 @@ function createVonageMessages(settings: SettingValues<typeof fields>, needs: Pro
         ...(!isRcs && Object.keys(dltParameters).length > 0 && { sms: dltParameters }),
       })
       const headers = {
-        authorization: authorize(),
+        authorization: await authorize(),
         'content-type': 'application/json',
         accept: 'application/json',
       }

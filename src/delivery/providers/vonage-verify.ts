@@ -99,11 +99,11 @@ function createVonageVerify(settings: SettingValues<typeof fields>, needs: Provi
   }
   const url = `${settings.baseUrl}/v2/verify`
   const authorize = createVonageAuthorization(settings, needs)
-  const headers = () => ({ authorization: authorize(), 'content-type': 'application/json' })
-  const cancel = (id: string): HttpRequest => ({
+  const headers = async () => ({ authorization: await authorize(), 'content-type': 'application/json' })
+  const cancel = async (id: string): Promise<HttpRequest> => ({
     method: 'DELETE',
     url: `${url}/${encodeURIComponent(id)}`,
-    headers: headers(),
+    headers: await headers(),
   })
   const workflow = ({ channel, to }: OutgoingMessage) => ({
     channel,
@@ -129,11 +129,11 @@ function createVonageVerify(settings: SettingValues<typeof fields>, needs: Provi
           workflow: [workflow(message)],
         }),
       )
-      const request = { method: 'POST', url, headers: headers(), body } as const
+      const request = { method: 'POST', url, headers: await headers(), body } as const
       const result = await http.request(request, signal)
       const pending = result.kind === 'response' ? readConflict(result) : undefined
       if (pending === undefined) return outcomeFromResult(result, readResponse)
-      const canceled = await http.request(cancel(pending), signal)
+      const canceled = await http.request(await cancel(pending), signal)
       // Vonage does not let every request be canceled at once: then another provider sends the message.
       const isFree = canceled.kind === 'response' && canceled.status < 300
       return outcomeFromResult(isFree ? await http.request(request, signal) : result, readResponse)
@@ -144,16 +144,16 @@ function createVonageVerify(settings: SettingValues<typeof fields>, needs: Provi
       const check = {
         method: 'POST',
         url: `${url}/${encodeURIComponent(messageId)}`,
-        headers: headers(),
+        headers: await headers(),
       } as const
       if (outcome !== 'verified')
-        return readCancelResult(await http.request(cancel(messageId), signal), readCode)
+        return readCancelResult(await http.request(await cancel(messageId), signal), readCode)
       const request = { ...check, body: JSON.stringify({ code }) }
       return readReportResult(await http.request(request, signal), readCode)
     },
 
     async checkAccount(signal) {
-      const request = { method: 'GET', url: `${url}/templates`, headers: headers() } as const
+      const request = { method: 'GET', url: `${url}/templates`, headers: await headers() } as const
       const result = await http.request(request, signal)
       return readAccountCheck(result, 'the account', () =>
         accountReady(['Name that people see', settings.brand]),

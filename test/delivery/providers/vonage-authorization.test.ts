@@ -33,7 +33,7 @@ test('an application signs in with a JWT, which is replaced before it expires or
     { ...account, applicationId, privateKey },
     { clock, world: systemWorld },
   )
-  const first = authorize()
+  const first = await authorize()
   const iat = Math.floor(clock.now() / 1000)
   expect(await claimsOf(first, clock.now())).toEqual({
     application_id: applicationId,
@@ -42,12 +42,12 @@ test('an application signs in with a JWT, which is replaced before it expires or
     jti: expect.stringMatching(/^[0-9a-f-]{36}$/),
   })
   clock.advance(840_000)
-  expect(authorize()).toBe(first)
+  expect(await authorize()).toBe(first)
   clock.advance(1_000)
-  const second = authorize()
+  const second = await authorize()
   expect(await claimsOf(second, clock.now())).toMatchObject({ iat: iat + 841 })
   clock.advance(-600_000)
-  expect(await claimsOf(authorize(), clock.now())).toMatchObject({ iat: iat + 241 })
+  expect(await claimsOf(await authorize(), clock.now())).toMatchObject({ iat: iat + 241 })
 })
 
 test.each([
