@@ -218,7 +218,9 @@ export function createOtpResend(needs: OtpNeeds) {
     const limit = otpRateLimit(plans, rows.caller(application), 'send')
     const messages = earlierRequest(rows, scope, now)
     const request = finder.find(rows, now)
-    if (!request) return { ...finder.nameRows(rows), limit, messages }
+    // One that has ended is refused without them. Its phone may have been replaced by a pseudonym, or erased.
+    if (!request || !isVerifiable(request, now))
+      return { ...finder.nameRows(rows), limit, messages, subscribers: application.id }
     const { record } = readRequestPhone(rows, keys, request)
     return {
       ...finder.nameRows(rows),

@@ -84,7 +84,8 @@ export function createGroups(
         waiting.unshift(...displaced)
       } catch (error) {
         const callerError = convertError(error)
-        if (!canRunAgain(group, callerError) || callerError instanceof ServiceError) {
+        const isOutage = callerError instanceof ServiceError && callerError.code === 'UNAVAILABLE'
+        if (isOutage || !canRunAgain(group, callerError)) {
           for (const { reject } of group) reject(callerError)
           return
         }

@@ -226,6 +226,22 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
     expect(await Promise.all(good)).toHaveLength(5)
   })
 
+  test('fail alone if one of them is refused while its rows are named', async () => {
+    const otp = operationsOf(service)
+    const good = Array.from({ length: 5 }, () => otp.send(application(1), { phone: newPhone() }))
+    const failed = service.store.decide({
+      preload: {
+        first: () => ({}),
+        next() {
+          throw new ServiceError('INVALID_PHONE_NUMBER', 'of one call')
+        },
+      },
+      decide: () => ({ result: undefined, changes: [] }),
+    })
+    expect(await failed.catch((error: unknown) => error)).toMatchObject({ message: 'of one call' })
+    expect(await Promise.all(good)).toHaveLength(5)
+  })
+
   async function countOf(sql: string): Promise<number> {
     const client = new Client(opened.url)
     await client.connect()
