@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
-import { createFailure, outcomeFromResult, outcomeFromStatus } from '../kit/failures.ts'
+import { outcomeFromResult, outcomeFromStatus } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import {
@@ -10,7 +10,7 @@ import {
   type ProviderNeeds,
   type SettingValues,
 } from '../kit/provider-kinds.ts'
-import { readSmsReason } from './messagebird.ts'
+import { readUndelivered } from './messagebird.ts'
 import { accepted, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Provider, SendOutcome } from '../kit/provider.ts'
 import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
@@ -49,7 +49,7 @@ const fields = {
 const toleranceSeconds = (9 * hourMs) / secondMs
 
 /**
- * SMS through a channel of Bird. Its API has no field for the message lifetime or a callback URL: receipts
+ * SMS through a channel of Bird, by its Channels API. It has no field for the message lifetime or a callback URL: receipts
  * need a webhook subscription, created at Bird, to our callback URL.
  */
 export const bird = defineKind({
@@ -103,9 +103,9 @@ function readCallback(callback: Callback, signingKey: string, nowMs: number): Ca
   if (status === 'sent' || status === 'delivered') return receiptResult(ids, status)
   if (status !== 'sending_failed' && status !== 'delivery_failed' && status !== 'rejected') return noReceipt
   const code = textAt(payload, 'failure', 'code') ?? null
-  const reason = textAt(payload, 'details')
-  const failure = reason === undefined ? createFailure('unknown', code) : readSmsReason(reason, code)
-  return receiptResult(ids, 'undelivered', failure)
+  // Billing refused the message before it was sent, for which there is no word in `details`.
+  const isUnpaid = textAt(payload, 'failure', 'source', 'name') === 'accounting'
+  return readUndelivered(ids, textAt(payload, 'details') ?? '', code, isUnpaid ? 'no_credit' : 'unknown')
 }
 
 /** HMAC-SHA-256 over timestamp, URL and the raw SHA-256 of the body, separated by line feeds. */

@@ -18,9 +18,10 @@ import { accepted, refused, uncertain } from '../kit/provider.ts'
 import type {
   Callback,
   CallbackResult,
-  Failure,
+  FailureClass,
   OutgoingMessage,
   Provider,
+  Receipt,
   SendOutcome,
 } from '../kit/provider.ts'
 import { timingSafeEqualBytes } from '../kit/signature-checks.ts'
@@ -61,8 +62,13 @@ const parameterFailures: CodeTable = {
   access_key: 'auth_failed',
 }
 
-/** Failure reasons in receipts of MessageBird and Bird. Not all of them were observed on a live account. */
+/**
+ * Failure reasons in receipts of MessageBird and Bird
+ * (https://docs.bird.com/api/channels-api/message-status-and-interactions/message-failure-sources). Not all of them were
+ * observed on a live account.
+ */
 const receiptReasons: CodeTable = {
+  incorrect_number: 'invalid_number',
   unknown_subscriber: ['unreachable', { permanent: true }],
   unavailable_subscriber: 'unreachable',
   expired: 'unreachable',
@@ -74,14 +80,25 @@ const receiptReasons: CodeTable = {
   generic_delivery_failure: 'unknown',
 }
 
+/** The network took the message and never reported on it: the code may have arrived, so a second message needs another reason. */
+const unreported = 'dlr_not_received'
+
 /**
- * Maps a failure reason, written with spaces or underscores.
+ * Maps the reason of a message that did not arrive, written with spaces or underscores.
  *
  * @param code the network's error code, for the log
+ * @param fallback the failure for a reason that is not known
  */
-export function readSmsReason(reason: string, code: string | null): Failure {
-  const failure = findFailure(receiptReasons, reason.trim().toLowerCase().replaceAll(' ', '_'))
-  return failure ? { ...failure, providerCode: code ?? failure.providerCode } : createFailure('unknown', code)
+export function readUndelivered(
+  ids: Pick<Receipt, 'messageId' | 'requestId'>,
+  reason: string,
+  code: string | null,
+  fallback: FailureClass = 'unknown',
+): CallbackResult {
+  const name = reason.trim().toLowerCase().replaceAll(' ', '_')
+  if (name === unreported) return receiptResult(ids, 'sent')
+  const failure = findFailure(receiptReasons, name) ?? createFailure(fallback, null)
+  return receiptResult(ids, 'undelivered', { ...failure, providerCode: code ?? failure.providerCode })
 }
 
 /** SMS and calls through MessageBird's API, the one before its rename to Bird. */
@@ -170,16 +187,10 @@ async function readCallback(callback: Callback, signingKey: string, nowMs: numbe
   if (callResult) return callResult
   // The phone is off or unreachable; the network keeps trying.
   if (status === 'buffered') return receiptResult(ids, 'sent')
-  if (status === 'expired') {
-    return receiptResult(
-      ids,
-      'undelivered',
-      createFailure('unreachable', form.get('statusErrorCode') ?? status),
-    )
-  }
-  if (status !== 'delivery_failed') return noReceipt
   const code = form.get('statusErrorCode')
-  return receiptResult(ids, 'undelivered', readSmsReason(form.get('statusReason') ?? '', code))
+  const reason = form.get('statusReason')
+  if (status === 'expired') return readUndelivered(ids, reason ?? status, code, 'unreachable')
+  return status === 'delivery_failed' ? readUndelivered(ids, reason ?? '', code) : noReceipt
 }
 
 /** Checks the JWT (RFC 7519), valid for a minute, with the SHA-256 of the URL and of a non-empty body. */

@@ -95,6 +95,20 @@ describe('receipts of Bird', () => {
     })
   })
 
+  test('a message that Bird could not bill says no credit', async () => {
+    const failure = { code: 14001, source: { name: 'accounting', code: '402' } }
+    expect(await api.readCallback(call(event('sending_failed', { failure })))).toMatchObject({
+      receipts: [{ failure: { class: 'no_credit', at: 'account', providerCode: '14001' } }],
+    })
+  })
+
+  test('a message that the network never reported on says sent: the code may have arrived', async () => {
+    const body = event('delivery_failed', { details: 'dlr_not_received' })
+    expect(await api.readCallback(call(body))).toMatchObject({
+      receipts: [{ status: 'sent', failure: null }],
+    })
+  })
+
   test('messages in progress, incoming messages and unknown statuses report nothing', async () => {
     for (const body of [event('processing'), event('delivered', {}, 'sms.inbound'), event('tomorrow')]) {
       expect(await api.readCallback(call(body))).toEqual({ kind: 'receipts', receipts: [] })

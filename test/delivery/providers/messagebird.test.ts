@@ -116,6 +116,9 @@ describe('receipts of MessageBird', () => {
 
   test.each([
     ['expired', '', '', 'unreachable', 'expired'],
+    ['expired', 'expired', '8', 'unreachable', '8'],
+    ['delivery_failed', 'incorrect number', '', 'invalid_number', 'incorrect_number'],
+    ['delivery_failed', 'carrier rejected', '104', 'content_blocked', '104'],
     ['delivery_failed', 'unknown subscriber', '1', 'unreachable', '1'],
     ['delivery_failed', 'opted_out', '105', 'opted_out', '105'],
     ['delivery_failed', 'a word of tomorrow', '7', 'unknown', '7'],
@@ -125,6 +128,16 @@ describe('receipts of MessageBird', () => {
       receipts: [{ status: 'undelivered', failure: { class: failureClass, providerCode } }],
     })
   })
+
+  test.each(['expired', 'delivery_failed'])(
+    '%s because the network never reported says sent: the code may have arrived',
+    async (status) => {
+      const callback = await call(query(status, { statusReason: 'DLR not received' }))
+      expect(await api.readCallback(callback)).toMatchObject({
+        receipts: [{ status: 'sent', failure: null }],
+      })
+    },
+  )
 
   test('an unknown status reports nothing', async () => {
     expect(await api.readCallback(await call(query('scheduled')))).toEqual({ kind: 'receipts', receipts: [] })
