@@ -1,12 +1,19 @@
 import { createHash, createHmac } from 'node:crypto'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
-import { createFailure, outcomeFromErrorCode, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
+import {
+  createFailure,
+  findFailure,
+  outcomeFromErrorCode,
+  outcomeFromResult,
+  type CodeTable,
+} from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { clamp, omitNullish } from '../kit/message-fields.ts'
+import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
 import { accepted, refused, uncertain } from '../kit/provider.ts'
-import type { Callback, CallbackResult, Provider, SendOutcome } from '../kit/provider.ts'
+import type { Callback, CallbackResult, Provider, ReportResult, SendOutcome } from '../kit/provider.ts'
 import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
 import { hourMs, secondMs } from '../../shared/durations.ts'
 
@@ -27,9 +34,11 @@ const fields = {
 const ttlSecondsMin = 30
 const ttlSecondsMax = hourMs / secondMs
 const callbackUrlLengthMax = 256
+/** Codes of other systems may have letters, or more digits. */
+const codeFormat = /^\d{4,8}$/
 const toleranceSeconds = 300
 
-/** Error names observed in responses; the documentation lists none. */
+/** Error names observed in responses; the documentation (February 2025) has ACCESS_TOKEN_INVALID as its only example. */
 const codes: CodeTable = {
   ACCESS_TOKEN_INVALID: 'auth_failed',
   ACCESS_TOKEN_REQUIRED: 'auth_failed',
@@ -55,15 +64,20 @@ export const telegram = defineKind({
 })
 
 function createTelegram(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
-  const url = `${settings.baseUrl}/sendVerificationMessage`
+  const headers = { authorization: `Bearer ${settings.token}`, 'content-type': 'application/json' }
+  const post = (method: string, fields: object, signal: AbortSignal) => {
+    const url = `${settings.baseUrl}/${method}`
+    return http.request({ method: 'POST', url, headers, body: JSON.stringify(fields) }, signal)
+  }
   return {
     channels: ['telegram'],
 
     async send({ to, code, requestId, validitySeconds, callbackUrl }, signal) {
       // Telegram's shortest lifetime would outlast the code.
       if (validitySeconds < ttlSecondsMin) return refused(createFailure('unknown', 'TTL_INVALID'))
+      if (!codeFormat.test(code)) return refused(createFailure('content_blocked', 'CODE_INVALID'))
       const isUrlShortEnough = callbackUrl !== null && callbackUrl.length <= callbackUrlLengthMax
-      const body = omitNullish<unknown>({
+      const fields = omitNullish<unknown>({
         phone_number: to,
         code,
         ttl: clamp(validitySeconds, ttlSecondsMin, ttlSecondsMax),
@@ -71,9 +85,14 @@ function createTelegram(settings: SettingValues<typeof fields>, { http }: Provid
         sender_username: settings.senderUsername?.replace(/^@/, ''),
         callback_url: isUrlShortEnough ? callbackUrl : null,
       })
-      const headers = { authorization: `Bearer ${settings.token}`, 'content-type': 'application/json' }
-      const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const
-      return outcomeFromResult(await http.request(request, signal), readResponse)
+      return outcomeFromResult(await post('sendVerificationMessage', fields, signal), readResponse)
+    },
+
+    // Telegram asks for this call when the right code was entered; it has none for codes that were not.
+    async reportOutcome({ messageId, code, outcome }, signal) {
+      if (outcome !== 'verified') return reportDone
+      const result = await post('checkVerificationStatus', { request_id: messageId, code }, signal)
+      return result.kind === 'response' ? readReport(result) : readReportResult(result)
     },
 
     readCallback: (callback, nowMs) => readCallback(callback, settings.token, nowMs),
@@ -94,6 +113,19 @@ function readResponse(response: HttpResponse): SendOutcome {
   if (!floodWait || response.status >= 500) return outcomeFromErrorCode(response, error, codes)
   const overrides = floodWait[1] === undefined ? {} : { retryAfterSeconds: Number(floodWait[1]) }
   return refused(createFailure('throttled', error ?? null, overrides))
+}
+
+/** Reads the response to a report, whose errors can have status 200, too. */
+function readReport(response: HttpResponse): ReportResult {
+  const error = textAt(parseJson(response.text), 'error')
+  if (error === undefined || response.status >= 500) return readReportResult(response)
+  const wait = /^FLOOD_WAIT(?:_(\d{1,5}))?/.exec(error)
+  if (wait) {
+    const retryAfterSeconds = wait[1] === undefined ? {} : { retryAfterSeconds: Number(wait[1]) }
+    return { kind: 'retry', providerCode: error, ...retryAfterSeconds }
+  }
+  const isAccount = findFailure(codes, error)?.at === 'account'
+  return { kind: isAccount ? 'retry' : 'rejected', providerCode: error }
 }
 
 /**

@@ -3,7 +3,8 @@ import { createHash, createHmac } from 'node:crypto'
 import { telegram } from '../../../src/delivery/providers/telegram.ts'
 import { startProviderApi, type ProviderApi } from '../../helpers/provider-api.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
-import { makeProvider } from '../../helpers/provider-server.ts'
+import { createOutcomeReport, longTimeout, makeProvider } from '../../helpers/provider-server.ts'
+import type { OutcomeReport, ReportResult } from '../../../src/delivery/kit/provider.ts'
 
 const settings = { token: 'AAE-token', senderUsername: '@acme_codes' }
 
@@ -41,6 +42,14 @@ describe('sending by Telegram Gateway', () => {
     await api.send({ validitySeconds: 9_999 })
     expect(JSON.parse(api.takeCall().body)).toMatchObject({ ttl: 3_600 })
     expect(await api.send({ validitySeconds: 29 })).toMatchObject({ kind: 'refused' })
+    expect(() => api.takeCall()).toThrow()
+  })
+
+  test.each(['abc123', '123', '123456789'])('sends no code that Telegram does not take: %s', async (code) => {
+    expect(await api.send({ code })).toMatchObject({
+      kind: 'refused',
+      failure: { class: 'content_blocked', at: 'route', permanent: true },
+    })
     expect(() => api.takeCall()).toThrow()
   })
 
@@ -83,6 +92,37 @@ describe('sending by Telegram Gateway', () => {
   ])('%s is uncertain', async (_, body) => {
     api.setResponse(200, body)
     expect(await api.send()).toMatchObject({ kind: 'uncertain' })
+  })
+})
+
+describe('outcomes for Telegram Gateway', () => {
+  const report = (changes: Partial<OutcomeReport> = {}) =>
+    api.provider.reportOutcome?.(createOutcomeReport({ messageId: '1234567890', ...changes }), longTimeout())
+
+  test('reports that the code was entered, as its API asks for', async () => {
+    api.setResponse(200, { ok: true, result: { request_id: '1234567890', verification_status: {} } })
+    expect(await report()).toEqual({ kind: 'done' })
+    const { path, headers, body } = api.takeCall()
+    expect(path).toBe('/checkVerificationStatus')
+    expect(headers['authorization']).toBe('Bearer AAE-token')
+    expect(JSON.parse(body)).toEqual({ request_id: '1234567890', code: '482913' })
+  })
+
+  test('reports no codes that were not entered', async () => {
+    for (const outcome of ['expired', 'canceled', 'failed'] as const)
+      expect(await report({ outcome })).toEqual({ kind: 'done' })
+    expect(() => api.takeCall()).toThrow()
+  })
+
+  test.each([
+    [200, 'FLOOD_WAIT_7', { kind: 'retry', providerCode: 'FLOOD_WAIT_7', retryAfterSeconds: 7 }],
+    [200, 'FLOOD_WAIT', { kind: 'retry', providerCode: 'FLOOD_WAIT' }],
+    [200, 'ACCESS_TOKEN_INVALID', { kind: 'retry', providerCode: 'ACCESS_TOKEN_INVALID' }],
+    [200, 'REQUEST_ID_INVALID', { kind: 'rejected', providerCode: 'REQUEST_ID_INVALID' }],
+    [502, 'INTERNAL', { kind: 'retry', providerCode: 'HTTP 502' }],
+  ])('%i with %s: %j', async (status, error, expected) => {
+    api.setResponse(status, { ok: false, error })
+    expect(await report()).toEqual(expected as ReportResult)
   })
 })
 
