@@ -41,7 +41,7 @@ const fields = {
 
 /**
  * https://www.plivo.com/docs/messaging/troubleshooting/error-codes. Codes from 60 on, except 200, were not
- * observed on a live account.
+ * observed on a live account; 1000 is an unknown error.
  */
 const codes: CodeTable = {
   10: 'content_blocked',
@@ -56,9 +56,12 @@ const codes: CodeTable = {
   100: 'content_blocked',
   110: ['unknown', { permanent: true }],
   200: 'opted_out',
+  201: 'sender_invalid', // a toll-free number of the US, to Canada
   300: 'provider_down',
   420: 'unreachable',
   450: 'geo_blocked',
+  900: 'no_credit',
+  910: 'auth_failed', // the account is disabled
 }
 
 /**

@@ -108,7 +108,9 @@ const codes: CodeTable = {
   d: 'auth_failed', // bind failed
   e: 'auth_failed', // password
   f: 'auth_failed', // system id
+  '53': 'auth_failed', // system type
   '14': 'throttled', // queue full
+  '15': ['unknown', { permanent: true }], // service type: our settings
   '33': 'invalid_number',
   '48': 'sender_invalid', // source type of number
   '49': 'sender_invalid', // source numbering plan

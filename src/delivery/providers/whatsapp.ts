@@ -12,7 +12,7 @@ import type { HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { stripPlus } from '../kit/message-fields.ts'
-import { accepted, uncertain } from '../kit/provider.ts'
+import { accepted, refused, uncertain } from '../kit/provider.ts'
 import type {
   Callback,
   CallbackResult,
@@ -63,7 +63,7 @@ const fields = {
 } as const
 
 /**
- * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes. Codes about
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes (June 2026). Codes about
  * a single phone must not count against the provider.
  */
 const codes: CodeTable = {
@@ -86,6 +86,7 @@ const codes: CodeTable = {
   131026: 'unreachable', // not on WhatsApp, or too old a version
   131021: 'invalid_number', // the recipient is the sender
   131030: 'sender_invalid', // a test number, and the phone not on its list
+  131037: 'sender_invalid', // the sender's display name is not approved
   131045: 'sender_invalid', // the sender's registration
   133010: 'sender_invalid', // the sender is not registered
   130497: 'geo_blocked',
@@ -202,7 +203,10 @@ function chooseLanguage(languages: readonly string[], locale: string): string | 
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
   if (response.status < 200 || response.status > 299) {
-    return outcomeFromErrorCode(response, textAt(body, 'error', 'code'), codes)
+    const code = textAt(body, 'error', 'code')
+    // Meta documents status 500 also for faults of the account and the sender, such as 3 and 131045.
+    const failure = response.status === 500 ? findFailure(codes, code) : undefined
+    return failure ? refused(failure) : outcomeFromErrorCode(response, code, codes)
   }
   const id = textAt(body, 'messages', 0, 'id')
   return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)

@@ -137,10 +137,17 @@ describe('a receipt', () => {
     ['failed', '40', 'sender_invalid', 'route', true],
     ['undelivered', '50', 'invalid_number', 'number', true],
     ['undelivered', '80', 'unreachable', 'number', false],
+    ['undelivered', '70', 'unreachable', 'number', true],
+    ['undelivered', '90', 'unreachable', 'route', true],
+    ['rejected', '100', 'content_blocked', 'route', true],
     ['rejected', '200', 'opted_out', 'number', true],
+    ['failed', '201', 'sender_invalid', 'route', true],
     ['failed', '300', 'provider_down', 'route', false],
+    ['failed', '420', 'unreachable', 'number', false],
     ['failed', '450', 'geo_blocked', 'route', true],
-    ['failed', '999', 'unknown', 'route', false],
+    ['failed', '900', 'no_credit', 'account', true],
+    ['failed', '910', 'auth_failed', 'account', true],
+    ['failed', '1000', 'unknown', 'route', false],
   ])('of %s with %s says %s', async (Status, ErrorCode, failureClass, at, permanent) => {
     expect(await readCallback(provider, signed({ ...fields, Status, ErrorCode }))).toMatchObject({
       receipts: [

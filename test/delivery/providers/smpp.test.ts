@@ -136,6 +136,7 @@ describe('a message over SMPP', () => {
     [0x08, 'provider_down', 'route', false],
     [0x01, 'content_blocked', 'route', true],
     [0x0f, 'auth_failed', 'account', true],
+    [0x15, 'unknown', 'route', true],
     [0x45, 'unknown', 'route', false],
     [0x4ff, 'unknown', 'route', false],
   ])('answered with status %i is %s', async (status, failureClass, at, permanent) => {
@@ -163,8 +164,11 @@ describe('when the connection to the SMSC fails', () => {
     expect(await sendTo(provider)).toMatchObject(down)
   })
 
-  test('a wrong password is the fault of the account, and is not tried with every message', async () => {
-    smsc.onBind((session, pdu) => session.send(pdu.response({ command_status: 0x0e })))
+  test.each([
+    ['password', 0x0e],
+    ['system type', 0x53],
+  ])('a wrong %s is the fault of the account, and is not tried with every message', async (_, status) => {
+    smsc.onBind((session, pdu) => session.send(pdu.response({ command_status: status })))
     const provider = makeProvider({}, longPause)
     const refusal = { kind: 'refused', failure: { class: 'auth_failed', at: 'account' } }
     expect(await sendTo(provider)).toMatchObject(refusal)

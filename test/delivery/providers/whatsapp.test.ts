@@ -77,6 +77,10 @@ describe('sending by WhatsApp', () => {
     [400, 131042, 'no_credit', 'account', true],
     [500, 131000, 'provider_down', 'route', false],
     [400, 100, 'unknown', 'route', true],
+    [400, 131037, 'sender_invalid', 'route', true],
+    [500, 3, 'auth_failed', 'account', true],
+    [500, 131045, 'sender_invalid', 'route', true],
+    [500, 131016, 'provider_down', 'route', false],
     [400, 999999, 'unknown', 'route', false],
   ])('%i with code %i is %s', async (status, code, failureClass, at, permanent) => {
     api.setResponse(status, { error: { message: `(#${code}) A title`, type: 'OAuthException', code } })
