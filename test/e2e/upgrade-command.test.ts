@@ -37,11 +37,16 @@ function placeBinary(path: string) {
 
 type Options = { program?: string; env?: Record<string, string> }
 
+const environment = (env: Record<string, string> = {}) => ({
+  PATH: process.env['PATH'] ?? '',
+  HOME: bed.directory,
+  OTPD_DOWNLOAD_URL: bed.url,
+  // An upgrade makes a backup of the data; the default directory of root is one of the machine.
+  ...(!('OTPD_DATABASE_URL' in env) && { OTPD_DATA_DIR: join(bed.directory, 'data') }),
+  ...env,
+})
 const upgrade = (args: string[] = [], { program = bed.installed, env = {} }: Options = {}) =>
-  runToEnd([program, 'upgrade', ...args], {
-    env: { PATH: process.env['PATH'] ?? '', HOME: bed.directory, OTPD_DOWNLOAD_URL: bed.url, ...env },
-    cwd: bed.directory,
-  })
+  runToEnd([program, 'upgrade', ...args], { env: environment(env), cwd: bed.directory })
 const isUnchanged = () => Bun.file(bed.installed).size === Bun.file(binaryPath).size
 const installedVersion = async () => (await runToEnd([bed.installed, 'version'], {})).stdout.split(' ')[1]
 const filesBesideProgram = () => readdirSync(dirname(bed.installed))
@@ -167,10 +172,7 @@ describe('changes nothing', () => {
   test('on a full disk', async () => {
     // In blocks of 512 bytes. The signal would end the process; without it, the write fails as on a full disk.
     const limited = `trap '' XFSZ; ulimit -f 500; exec ${bed.installed} upgrade --allow-unsigned`
-    const full = await runToEnd(['sh', '-c', limited], {
-      env: { PATH: process.env['PATH'] ?? '', HOME: bed.directory, OTPD_DOWNLOAD_URL: bed.url },
-      cwd: bed.directory,
-    })
+    const full = await runToEnd(['sh', '-c', limited], { env: environment(), cwd: bed.directory })
     expect(full).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('could not be written') })
   })
 
@@ -251,7 +253,9 @@ esac
   test('changes nothing if the new version cannot use the database of nodes', async () => {
     const error = { error: { code: 'START_REFUSED', message: 'The database is of another world.' } }
     bed.publish('9.9.9', newProgram(`migrate) echo '${JSON.stringify(error)}' >&2; exit 9 ;;`))
-    const database = { OTPD_DATABASE_URL: 'postgres://otpd@127.0.0.1:1/otpd?sslmode=disable' }
+    const database = {
+      OTPD_DATABASE_URL: 'postgres://otpd@127.0.0.1:1/otpd?sslmode=disable',
+    }
     const env = {
       ...database,
       OTPD_MASTER_KEY: '0123456789abcdef'.repeat(4),
