@@ -1,4 +1,4 @@
-import type { WebhookDelivery, WebhookEndpoint } from './resources.ts'
+import type { WebhookDelivery, WebhookDeliveryDetail, WebhookEndpoint } from './resources.ts'
 
 export type Fault = NonNullable<WebhookDelivery['lastError']>
 
@@ -31,3 +31,22 @@ export const resultText = (statusCode: number | null, error: Fault | null) =>
 /** Formats the event types that an endpoint receives. */
 export const eventsText = ({ events }: Pick<WebhookEndpoint, 'events'>) =>
   events.includes('*') ? 'all' : events.join(', ')
+
+export type SentRequest = NonNullable<WebhookDeliveryDetail['request']>
+
+/**
+ * Formats a request as it was sent, with its JSON body indented.
+ *
+ * @param formatPhone masks the phone number of the event
+ */
+export function requestLines({ url, headers, body }: SentRequest, formatPhone: (phone: string) => string) {
+  const headerLines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return [`POST ${url}`, ...headerLines, '', ...bodyLines(body, formatPhone)]
+}
+
+function bodyLines(body: string | null, formatPhone: (phone: string) => string): string[] {
+  if (body === null) return ['The body was deleted, or cannot be decrypted.']
+  const format = (key: string, value: unknown) =>
+    key === 'phone' && typeof value === 'string' ? formatPhone(value) : value
+  return JSON.stringify(JSON.parse(body, format), null, 2).split('\n')
+}

@@ -11,7 +11,7 @@ import { findDelivery, findWebhook } from '../client/find.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { parseMoment, sinceHelp } from './moment.ts'
 import { formatFacts, formatDuration, printable, type Paint } from '../terminal/text.ts'
-import { faultForStatus, faultText, resultText, type Fault } from '../client/webhook-text.ts'
+import { faultForStatus, faultText, requestLines, resultText, type Fault } from '../client/webhook-text.ts'
 
 type Status = WebhookDelivery['status']
 type Filters = ListOptions & { status?: Status; type?: (typeof eventKinds)[number] }
@@ -44,7 +44,7 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
     webhook
       .command('deliveries')
       .argument('[webhook]', webhookHelp)
-      .argument('[delivery]', 'id of one delivery, to show its attempts')
+      .argument('[delivery]', 'id of one delivery, to show its attempts and what was sent')
       .description('list the deliveries of the last 30 days, newest first'),
   )
     .addOption(
@@ -223,6 +223,9 @@ function detailText(delivery: WebhookDeliveryDetail, output: Output) {
   ]
   const title = [paint.bold(printable(delivery.type)), formatFacts(lines, paint)].join('\n')
   if (delivery.attempts.length === 0) return title
+  const { request } = delivery
+  const sent =
+    request === null ? [] : ['', paint.bold('REQUEST'), ...requestLines(request, String).map(printable)]
   const rows = delivery.attempts.map(({ at, statusCode, error, durationMs, body }) => [
     output.columnTime(at),
     resultText(statusCode, error),
@@ -233,5 +236,6 @@ function detailText(delivery: WebhookDeliveryDetail, output: Output) {
     title,
     '',
     formatTable([output.timeHeading('ATTEMPT'), 'RESULT', 'DURATION', 'RESPONSE'], rows),
+    ...sent,
   ].join('\n')
 }

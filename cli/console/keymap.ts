@@ -84,6 +84,7 @@ const screenKeymap = {
     toggle: { keys: ['x'], label: 'disable', about: 'disable it, or enable it again', mutates: true },
     redeliver: { keys: ['R'], label: 'redeliver', about: 'send the event again now', mutates: true },
     failures: { keys: ['f'], label: 'failures', about: 'show only failed deliveries, or all' },
+    request: { keys: ['t'], label: 'request', about: 'show the newest request as it was sent' },
     remove: {
       keys: ['D'],
       label: 'delete',

@@ -93,6 +93,13 @@ describe('an endpoint', () => {
     terminal.press('enter')
     await terminal.waitForText('no healthy upstream')
     await terminal.waitForText('Only 200 to 299 counts as delivered.')
+    terminal.press('t')
+    await terminal.waitForText(`POST ${url}`)
+    await terminal.waitForText(/webhook-signature: v1,/)
+    terminal.press('pagedown')
+    await terminal.waitForText('"phone": "+1415***0100"')
+    terminal.press('esc')
+    await terminal.waitForText('no healthy upstream')
     response = { status: 200, body: 'thanks' }
     terminal.press('R')
     await terminal.waitForText('with the same webhook-id')

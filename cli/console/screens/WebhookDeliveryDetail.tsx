@@ -1,7 +1,8 @@
 import { Box } from 'ink'
+import { useState } from 'react'
 import type { WebhookDeliveryDetail as Detail } from '../../client/resources.ts'
-import { formatDuration, recentTime, relativeTime } from '../../terminal/text.ts'
-import { faultText, resultText } from '../../client/webhook-text.ts'
+import { formatDuration, printable, recentTime, relativeTime } from '../../terminal/text.ts'
+import { faultText, requestLines, resultText, type SentRequest } from '../../client/webhook-text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
@@ -12,7 +13,8 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { usePolled } from '../hooks/use-polled.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { useBreadcrumbs } from '../hooks/use-shell.ts'
+import { useScroll } from '../hooks/use-scroll.ts'
+import { useBreadcrumbs, usePhoneFormatter } from '../hooks/use-shell.ts'
 import type { ScreenProps } from '../screen.ts'
 import { wrap, type Line } from '../spans.ts'
 import { deliveryStatus, nextAttemptText } from '../lines/webhook.ts'
@@ -21,35 +23,65 @@ import { redeliverDialog } from './webhook-dialogs.ts'
 type Props = ScreenProps & { webhookId: string; deliveryId: string; close(): void }
 type Attempt = Detail['attempts'][number]
 
-/** Page of a webhook delivery: each attempt, and the receiver's response. */
-export function WebhookDeliveryDetail({ width, height, webhookId, deliveryId, close }: Props) {
-  const { api, theme, openDialog, copy, toast } = useConsole()
-  const { paint } = theme
-  const nowMs = useNow()
+/** Page of a webhook delivery: each attempt with the receiver's response, or the newest request as it was sent. */
+export function WebhookDeliveryDetail(props: Props) {
+  const { width, height, webhookId, deliveryId } = props
+  const { api } = useConsole()
+  const [isRequestShown, setRequestShown] = useState(false)
   const polled = usePolled(`delivery ${deliveryId}`, async () => {
     const params = { id: webhookId, deliveryId }
     return (await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries/:deliveryId', { params })).data
   })
+  useBreadcrumbs([deliveryId])
+  useKeys('detail', { back: isRequestShown ? () => setRequestShown(false) : props.close })
   const delivery = polled.data
-  const factLines = delivery === undefined ? [] : deliveryFacts(delivery)
+  if (delivery === undefined) return <LoadingOrError polled={polled} width={width} height={height} />
+  if (isRequestShown && delivery.request !== null)
+    return <DeliveryRequest request={delivery.request} width={width} height={height} />
+  return <DeliveryAttempts {...props} delivery={delivery} showRequest={() => setRequestShown(true)} />
+}
+
+function DeliveryRequest({
+  request,
+  width,
+  height,
+}: {
+  request: SentRequest
+  width: number
+  height: number
+}) {
+  const formatPhone = usePhoneFormatter()
+  const lines = requestLines(request, formatPhone).map((line) => ` ${printable(line)}`)
+  const { visible, handlers } = useScroll(lines, { width, height })
+  useKeys('list', handlers)
+  return <Lines lines={visible} width={width} height={height} />
+}
+
+function DeliveryAttempts({
+  width,
+  height,
+  webhookId,
+  deliveryId,
+  delivery,
+  showRequest,
+}: Props & { delivery: Detail; showRequest(): void }) {
+  const { api, theme, openDialog, copy, toast } = useConsole()
+  const { paint } = theme
+  const nowMs = useNow()
+  const factLines = deliveryFacts(delivery)
   const listHeight = Math.max(3, Math.floor((height - factLines.length) / 2))
   const list = useList({
     name: `attempts ${deliveryId}`,
-    rows: delivery?.attempts ?? [],
+    rows: delivery.attempts,
     height: listHeight - 1,
     getRowId: ({ at }) => at,
     isTail: true,
   })
-  useBreadcrumbs([deliveryId])
-  useKeys('detail', { back: close })
   useKeys('webhooks', {
-    redeliver:
-      delivery === undefined
-        ? undefined
-        : () => openDialog(redeliverDialog({ api, toast }, webhookId, delivery)),
+    redeliver: () => openDialog(redeliverDialog({ api, toast }, webhookId, delivery)),
+    request: delivery.request === null ? { unavailable: 'no request is kept' } : showRequest,
     copy: () => copy(deliveryId, 'delivery id'),
   })
-  if (delivery === undefined) return <LoadingOrError polled={polled} width={width} height={height} />
 
   const columns: Column<Attempt>[] = [
     { title: 'ATTEMPT', width: 11, cell: ({ at }) => recentTime(at, nowMs) },

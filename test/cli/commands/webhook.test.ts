@@ -216,12 +216,27 @@ describe('webhook deliveries', () => {
       { at, statusCode: 503, error: 'bad_status', durationMs: 1200, body: 'upstream\n\u001b[2Jerror' },
       { at, statusCode: null, error: 'blocked_address', durationMs: 3, body: null },
     ]
-    cli.respond = () => Response.json({ data: { ...delivery, attempts } })
+    const request = {
+      url,
+      headers: { 'webhook-id': delivery.eventId, authorization: '****' },
+      body: '{"type":"otp.sent","data":{"phone":"+14155550100","text":"\\u001b[2J"}}',
+    }
+    cli.respond = () => Response.json({ data: { ...delivery, attempts, request } })
     const result = await cli.home.otpd(['webhook', 'deliveries', id, deliveryId], { columns: 100 })
     const stdout = Bun.stripANSI(result.stdout)
     expect(stdout).toMatch(/Next attempt +in 5 min\n/)
     expect(stdout).toMatch(/1 h ago +503 +1 s +upstream �\[2Jerror\n/)
     expect(stdout).toMatch(/1 h ago +blocked address +3 ms\n/)
+    expect(stdout).toContain(
+      `REQUEST\nPOST ${url}\nwebhook-id: ${delivery.eventId}\nauthorization: ****\n\n{\n`,
+    )
+    expect(stdout).toContain('    "phone": "+14155550100",\n    "text": "\\u001b[2J"\n')
+    cli.respond = () =>
+      Response.json({ data: { ...delivery, attempts, request: { ...request, body: null } } })
+    const purged = await cli.home.otpd(['webhook', 'deliveries', id, deliveryId])
+    expect(purged.stdout).toEndWith('\n\nThe body was deleted, or cannot be decrypted.\n')
+    cli.respond = () => Response.json({ data: { ...delivery, attempts, request: null } })
+    expect((await cli.home.otpd(['webhook', 'deliveries', id, deliveryId])).stdout).not.toContain('REQUEST')
   })
 
   test('are sent again', async () => {
