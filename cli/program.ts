@@ -47,6 +47,7 @@ import {
   similarCommands,
 } from './help.ts'
 import type { Io } from './terminal/io.ts'
+import type { HostPlace } from '../src/shared/suggested-commands.ts'
 import { similarWords } from './terminal/similar.ts'
 import { createOutput, exitCodeForError } from './terminal/output.ts'
 import { version } from './version.ts'
@@ -58,8 +59,10 @@ import { version } from './version.ts'
  */
 export async function runCommandLine(argv: string[], io: Io): Promise<number> {
   let exitCode: number = exitCodes.done
+  let place: HostPlace = {}
   const runCommand: RunCommand = async (command, body) => {
-    const flags = command.optsWithGlobals<GlobalFlags>()
+    const flags = command.optsWithGlobals<GlobalFlags & HostPlace>()
+    place = { dataDir: flags.dataDir, config: flags.config }
     try {
       exitCode = (await body(createContext(io, flags, createOutput(io, flags)))) ?? exitCodes.done
     } catch (error) {
@@ -83,7 +86,7 @@ export async function runCommandLine(argv: string[], io: Io): Promise<number> {
   } catch (error) {
     // Parsing may be what failed, so look for the flags in the raw arguments.
     const hasFlag = (...names: string[]) => args.some((arg) => names.includes(arg))
-    const output = createOutput(io, { json: hasFlag('--json'), color: !hasFlag('--no-color') })
+    const output = createOutput(io, { json: hasFlag('--json'), color: !hasFlag('--no-color'), ...place })
     if (!(error instanceof CommanderError)) {
       output.printError(error)
       return exitCodeForError(error)

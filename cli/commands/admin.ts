@@ -14,7 +14,8 @@ import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import { ask, askPassword, emailQuestion } from '../terminal/prompt.ts'
 import { kept, optional } from '../terminal/table.ts'
-import { formatFacts, printable, formatRemaining, shellWord } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { formatFacts, printable, formatRemaining } from '../terminal/text.ts'
 
 type CreateOptions = HostFlags & { email?: string; name?: string; passwordStdin?: boolean }
 type AuditOptions = HostFlags & { limit?: string }

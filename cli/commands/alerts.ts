@@ -51,14 +51,14 @@ const noDestinations = 'No alerts are configured. Add to the configuration: [[al
 
 function alertsText(
   { alerts, destinations }: AlertState,
-  { paint, formatTable }: Output,
+  { paint, formatTable, complete }: Output,
   nowMs: number,
 ): string {
   const rows = alerts.map(({ severity, message, remedy, since, isClearing }) => [
     severity === 'critical' ? paint.red(severity) : paint.yellow(severity),
     relativeTime(since, nowMs),
     `${printable(message)}${isClearing ? ' (gone for now)' : ''}`,
-    printable(remedy),
+    complete(printable(remedy)),
   ])
   const isWatched = destinations.length > 0
   const faults =

@@ -4,7 +4,8 @@ import { confirm } from '../terminal/confirm.ts'
 import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
 import type { RunCommand } from '../context.ts'
-import { printable, shellWord } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { printable } from '../terminal/text.ts'
 
 const clientSecret = { type: 'secret', label: 'client secret', variable: 'OTPD_CLIENT_SECRET' } as const
 const apiKey = { type: 'api', label: 'API key', variable: 'OTPD_API_KEY' } as const

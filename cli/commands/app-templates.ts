@@ -8,7 +8,8 @@ import type { RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import { usageError } from '../terminal/errors.ts'
 import { pairsParser } from '../terminal/pairs.ts'
-import { printable, shellWord } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { printable } from '../terminal/text.ts'
 
 type AppOption = { app: string }
 type SetOptions = AppOption & { text?: string[]; file?: string }

@@ -9,7 +9,8 @@ import type { Output } from '../terminal/output.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { kept, optional } from '../terminal/table.ts'
-import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
 
 type RowCounts = { accounts: number; applications: number; otpRequests: number; logEntries: number }
 
@@ -66,7 +67,7 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
   addHostFlags(
     backup
       .command('list')
-      .description('list the backups in backup.to and the copies of upgrades, newest first'),
+      .description('list the backups in backup.to, and the copies of upgrades and restores, newest first'),
   )
     .allowExcessArguments()
     .option('--from <place>', 'another place: a folder, or s3://BUCKET/PREFIX')

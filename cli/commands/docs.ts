@@ -6,7 +6,8 @@ import { exitCodes, usageError } from '../terminal/errors.ts'
 import { formatMarkdown } from '../terminal/markdown.ts'
 import { page } from '../terminal/pager.ts'
 import { similarWords } from '../terminal/similar.ts'
-import { printable, shellWord, truncate } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { printable, truncate } from '../terminal/text.ts'
 
 type Options = { list?: true; search?: string; format: 'text' | 'md' }
 

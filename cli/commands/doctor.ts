@@ -55,7 +55,7 @@ export function addDoctorCommand(program: Command, runCommand: RunCommand) {
             ...((isDeep || !output.json) && { onStep }),
           }),
         )
-        const checks = [
+        const found = [
           ...localServerChecks(context, localServer),
           ...('checks' in connection
             ? connection.checks
@@ -65,6 +65,10 @@ export function addDoctorCommand(program: Command, runCommand: RunCommand) {
           programCheck(io),
           terminalCheck(io, output),
         ]
+        const checks = found.map((check) => ({
+          ...check,
+          remedy: check.remedy && output.complete(check.remedy),
+        }))
         const isHealthy = checks.every(({ status }) => status !== 'fault')
         output.printResult(JSON.stringify({ data: { checks, ok: isHealthy } }), () =>
           checksText(checks, output.paint, output.columns()),

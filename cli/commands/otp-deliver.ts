@@ -10,7 +10,8 @@ import { channelName } from '../client/log-lines.ts'
 import type { Route } from '../client/routes.ts'
 import type { RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
-import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
 import { addFieldOptions, readFields, type FieldOptions } from './field-options.ts'
 
 type DeliverOptions = EnvFileOption & IdempotencyOption

@@ -15,7 +15,8 @@ import { pairsParser } from '../terminal/pairs.ts'
 import { sentTitle } from '../client/otp-text.ts'
 import type { OtpRequest, SentOtp } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
-import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
 import {
   addFieldOptions,
   choiceOption,

@@ -21,7 +21,8 @@ import type { Project } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
 import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import { kept, optional } from '../terminal/table.ts'
-import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
 import { duplicateFlag, requireNewName, type DuplicateOption } from './duplicates.ts'
 
 type CreateOptions = IdempotencyOption & DuplicateOption & { description?: string }

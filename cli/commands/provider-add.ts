@@ -12,7 +12,8 @@ import {
 } from '../host/provider-table.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import { ask } from '../terminal/prompt.ts'
-import { formatFacts, printable, shellWord } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 type AddFlags = { config?: string; name?: string; set: string[]; print?: boolean; skipCheck?: boolean }

@@ -9,7 +9,7 @@ import { usageError } from '../terminal/errors.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { rowsText } from './backup.ts'
-import { formatFacts, printable, relativeTime, shellWord, zonedTime } from '../terminal/text.ts'
+import { formatFacts, printable, relativeTime, zonedTime } from '../terminal/text.ts'
 
 type RestoreFlags = HostFlags & { from?: string; masterKeyFile?: string; unauthenticated?: boolean }
 
@@ -75,10 +75,7 @@ export function addRestoreCommand(program: Command, runCommand: RunCommand) {
             .filter(Boolean)
             .join('\n'),
         )
-        const { dataDir } = options
-        output.suggestNext(
-          dataDir === undefined ? 'otpd serve' : `otpd serve --data-dir ${shellWord(dataDir)}`,
-        )
+        output.suggestNext('otpd serve')
       }),
     )
 }

@@ -1,5 +1,6 @@
 import type { DamagedLog } from '../../src/host/host.ts'
-import { shellWord, zonedTime } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { zonedTime } from '../terminal/text.ts'
 import { warning, type Check } from '../../src/shared/check.ts'
 
 /** Warns of a damaged write-ahead log that the server left when it was killed, before the next start applies it. */

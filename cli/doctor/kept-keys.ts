@@ -1,5 +1,6 @@
 import type { KeptKeysInspection } from '../../src/host/host.ts'
-import { listShort, shellWord } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { listShort } from '../terminal/text.ts'
 import { ok, warning, type Check } from '../../src/shared/check.ts'
 
 /** Reports on master keys that were replaced: which backups need each, and whether it can be deleted. */

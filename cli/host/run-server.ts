@@ -10,7 +10,9 @@ import { loadServerConfig, requireConfig } from './config.ts'
 import { defaultServer } from '../session/server-choice.ts'
 import type { OnStep } from '../../src/shared/progress.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { localTime, formatFacts, formatRemaining, shellWord, shortPath } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { completeCommands } from '../../src/shared/suggested-commands.ts'
+import { localTime, formatFacts, formatRemaining, shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 /** Flags of `otpd serve`: settings, and what is for one start only. */
@@ -34,7 +36,8 @@ export async function runServer(context: Context, flags: ServeFlags): Promise<Ex
     )
   const { startServer, createLog, descriptorSink, certifiedUrl } = await import('../../src/server/bundle.ts')
   const clock = { now: io.now }
-  const log = createLog({ ...config.log, write: descriptorSink(2), clock })
+  const complete = createCompleter(flags, config)
+  const log = createLog({ ...config.log, write: descriptorSink(2), clock, completeCommands: complete })
 
   logWarnings(loaded, log)
   const { settings } = loaded
@@ -49,6 +52,7 @@ export async function runServer(context: Context, flags: ServeFlags): Promise<Ex
     onStep,
     onDevLine,
     command: selfCommand(),
+    completeCommands: complete,
   })
   reloadOnHangup(starting, flags, log)
   const server = await starting
@@ -98,6 +102,15 @@ export async function runServer(context: Context, flags: ServeFlags): Promise<Ex
   Bun.shrink()
 
   return end(await exitCodePromise)
+}
+
+/** Completes suggested commands with what the flags named, as absolute paths: log and alerts are read elsewhere. */
+function createCompleter(flags: ServeFlags, { dataDir, configFile }: Config) {
+  const place = {
+    dataDir: flags.dataDir === undefined ? undefined : (dataDir ?? undefined),
+    config: flags.config === undefined ? undefined : (configFile ?? undefined),
+  }
+  return (text: string) => completeCommands(text, place)
 }
 
 /** Starts this program: the executable, or in a checkout Bun with the sources. */

@@ -24,7 +24,8 @@ import {
 import { isLoopback } from '../../src/shared/loopback.ts'
 import { emailFromToken, expiryFromToken, type TokenGrant } from './token-claims.ts'
 import { requestToken } from './tokens.ts'
-import { printable, formatRemaining, shellWord, shortPath } from '../terminal/text.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { printable, formatRemaining, shortPath } from '../terminal/text.ts'
 
 export type LoginOptions = {
   email?: string

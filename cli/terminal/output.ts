@@ -1,6 +1,7 @@
 import { createColors } from 'picocolors'
 import { CliError, exitCodes } from './errors.ts'
 import type { Io } from './io.ts'
+import { completeCommands, type HostPlace } from '../../src/shared/suggested-commands.ts'
 import { formatTable, type Heading } from './table.ts'
 import {
   localTime,
@@ -18,7 +19,7 @@ type OutputIo = Pick<
   'env' | 'stdoutIsTerminal' | 'stderrIsTerminal' | 'columns' | 'now' | 'writeOut' | 'writeError'
 >
 
-type OutputFlags = { json?: boolean; quiet?: boolean; color?: boolean }
+type OutputFlags = HostPlace & { json?: boolean; quiet?: boolean; color?: boolean }
 
 /**
  * The two output streams. stdout holds only the result, so that it can be piped; hints, notes and errors go to
@@ -33,10 +34,13 @@ export function createOutput(io: OutputIo, flags: OutputFlags) {
   const quiet = json || flags.quiet === true
   const paint = createColors(wantsColor(io, flags, io.stdoutIsTerminal))
   const paintError = createColors(wantsColor(io, flags, io.stderrIsTerminal))
+  const complete = (text: string) => completeCommands(text, flags)
   const columns = () => (io.stdoutIsTerminal ? (io.columns?.() ?? null) : null)
 
   return {
     json,
+    /** Completes the commands in a text, so that they work when pasted. The functions below do it, `printResult` does not. */
+    complete,
     /** Whether people read the result; names and other details are only for them. */
     isForPeople: !quiet,
     paint,
@@ -68,22 +72,28 @@ export function createOutput(io: OutputIo, flags: OutputFlags) {
     },
     /** Prints a note for people. Left out with --quiet and --json. */
     note(text: string) {
-      if (!quiet) io.writeError(withNewline(text))
+      if (!quiet) io.writeError(withNewline(complete(text)))
     },
     /** Prints the commands to type next. Left out with --quiet and --json. */
     suggestNext(...commands: string[]) {
       if (quiet) return
-      const lines = commands.map((command, index) => `${index === 0 ? 'Next:' : '     '} ${command}`)
+      const lines = commands.map(
+        (command, index) => `${index === 0 ? 'Next:' : '     '} ${complete(command)}`,
+      )
       io.writeError(paintError.dim(lines.join('\n')) + '\n')
     },
     /** Prints a warning, even with --quiet. Left out with --json. */
     warn(text: string) {
-      if (!json) io.writeError(`${paintError.yellow('Warning:')} ${withNewline(text)}`)
+      if (!json) io.writeError(`${paintError.yellow('Warning:')} ${withNewline(complete(text))}`)
     },
     /** Prints an error: the API's own body or JSON of the same shape with --json, otherwise text and hints. */
     printError(error: unknown) {
       io.writeError(
-        withNewline(json ? forTerminal(errorJson(error), io.stderrIsTerminal) : errorText(error, paintError)),
+        withNewline(
+          json
+            ? forTerminal(errorJson(error, complete), io.stderrIsTerminal)
+            : errorText(error, paintError, complete),
+        ),
       )
     },
   }
@@ -101,25 +111,29 @@ function wantsColor(io: OutputIo, flags: OutputFlags, isTerminal: boolean) {
   return isTerminal && io.env.TERM !== 'dumb'
 }
 
-function errorText(error: unknown, paint: Paint) {
+type Complete = (text: string) => string
+
+function errorText(error: unknown, paint: Paint, complete: Complete) {
   const title = paint.bold(paint.red('Error:'))
   if (error instanceof CliError)
     return [
       `${title} ${printable(error.message)}`,
-      ...error.hints.map((hint) => `  ${printable(hint)}`),
+      ...error.hints.map((hint) => `  ${complete(printable(hint))}`),
     ].join('\n')
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
   return `${title} this is a bug in otpd; please report it with the lines below.\n${trace}`
 }
 
-function errorJson(error: unknown) {
+function errorJson(error: unknown, complete: Complete) {
   if (!(error instanceof CliError)) {
     const message = error instanceof Error ? error.message : String(error)
     return JSON.stringify({ error: { code: 'INTERNAL', message } })
   }
   if (error.body !== undefined) return error.body
   const { code, message, hints } = error
-  return JSON.stringify({ error: { code, message, ...(hints.length > 0 && { hint: hints.join('\n') }) } })
+  return JSON.stringify({
+    error: { code, message, ...(hints.length > 0 && { hint: complete(hints.join('\n')) }) },
+  })
 }
 
 /** Maps any error to an exit code; an unexpected one is a bug. */

@@ -103,7 +103,3 @@ export function listShort(names: readonly string[], max = 3): string {
   const others = names.length - max
   return others > 0 ? `${names.slice(0, max).join(', ')} and ${others} more` : names.join(', ')
 }
-
-/** Quotes text for a shell, if it needs quotes. */
-export const shellWord = (text: string) =>
-  /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

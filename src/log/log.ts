@@ -29,6 +29,7 @@ const waitingLengthMax = 1024 * 1024
  * Phone numbers are masked, and codes and credentials removed, in every text of every field. A text cannot start a new
  * line or control a terminal. Errors are shown as name, message and code; stacks at level `debug` only.
  *
+ * @param options.completeCommands completes the commands that a message or a remedy suggests, so that they work when pasted
  * @param options.write receives formatted lines, one call at a time; see `descriptorSink`
  */
 export function createLog(options: {
@@ -36,16 +37,23 @@ export function createLog(options: {
   level: LogLevel
   write: Sink
   clock: Clock
+  completeCommands?: ((text: string) => string) | undefined
 }): Log {
-  const { clock, write } = options
+  const { clock, write, completeCommands = (text) => text } = options
   const format = options.format === 'json' ? formatJson : formatText
   const withStack = options.level === 'debug'
 
   function formatLine(level: LogLevel, msg: string, fields: LogFields): string {
-    const entry: LogEntry = { level, msg: scrub(msg), time: new Date(clock.now()).toISOString(), fields: [] }
+    const entry: LogEntry = {
+      level,
+      msg: completeCommands(scrub(msg)),
+      time: new Date(clock.now()).toISOString(),
+      fields: [],
+    }
     for (const [name, value] of Object.entries(fields)) {
       if (value === undefined || reservedFields.has(name)) continue
-      entry.fields.push([name, safeLogValue(name, value, withStack)])
+      const safe = safeLogValue(name, value, withStack)
+      entry.fields.push([name, name === 'remedy' && typeof safe === 'string' ? completeCommands(safe) : safe])
     }
     return format(entry)
   }

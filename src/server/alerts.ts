@@ -45,9 +45,11 @@ export function startAlerts(
     log: Log
     cleanups: Cleanups
     world: World
+    completeCommands?: ((text: string) => string) | undefined
   },
 ): (destinations: readonly AlertDestination[]) => void {
   const { services, storage, node, leadership, clock, log, cleanups, world } = needs
+  const { completeCommands = (text: string) => text } = needs
   const store = leadership.fence(needs.store)
   const nodeSource = `node/${node.name}`
   let destinations: readonly AlertDestination[] = config.alerts
@@ -64,7 +66,8 @@ export function startAlerts(
   async function record(source: string, observers: readonly Observer[], target: Store) {
     for (const { kind, observe } of observers) {
       try {
-        const causes = await observe()
+        const found = await observe()
+        const causes = found.map((cause) => ({ ...cause, remedy: completeCommands(cause.remedy) }))
         await recordObservation(target, { source, kinds: [kind], causes }, destinations, clock.now())
       } catch (error) {
         if (error instanceof LeadershipLostError) throw error

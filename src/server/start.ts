@@ -71,6 +71,8 @@ type ServerNeeds = {
   onStep?: OnStep
   /** Starts this program, for the backups of the schedule. Without it there are none. */
   command?: readonly string[]
+  /** Completes the commands that an alert suggests, so that they work when pasted. */
+  completeCommands?: (text: string) => string
   /** Settings with their origins, for `otpd config show`. */
   settings?: readonly SettingValue[]
 }
@@ -236,7 +238,12 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, { log, cleanups, world })
 
     startBackups(config, { command: needs.command, clock: wall, log, cleanups, metrics, world })
-    const configureAlerts = startAlerts(config, { ...parts, node, version })
+    const configureAlerts = startAlerts(config, {
+      ...parts,
+      node,
+      version,
+      completeCommands: needs.completeCommands,
+    })
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups, world })
     await storage.watch()
     const startedAt = nodeClock.now()
