@@ -2,7 +2,9 @@ import type { HostInspection } from '../../src/host/host.ts'
 import { freeSpaceCheck } from '../../src/shared/operating-checks.ts'
 import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
-import { formatRemaining, listShort, shellWord } from '../terminal/text.ts'
+import { restrictAccess } from '../../src/shared/restrict-access.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
+import { formatRemaining, listShort } from '../terminal/text.ts'
 
 type OpenDirectory = Extract<HostInspection, { state: 'accessible' }>
 
@@ -70,11 +72,16 @@ function fileChecks(inspection: OpenDirectory, { dataDir, displayPath }: DataDir
   // A directory without any data may be another program's, or the system's.
   const isForeign = database.state === 'missing' && database.isForeign
   if (isExposed && !isForeign) {
-    checks.push(warning(name, `other users can read ${displayPath}`, `Restrict it: chmod 700 ${dir}`))
+    checks.push(warning(name, `other users can read ${displayPath}`, restrictAccess([dataDir])))
   }
   if (exposed.length > 0) {
-    const paths = exposed.map((file) => shellWord(`${dataDir}/${file}`)).join(' ')
-    checks.push(fault(name, `other users can read ${exposed.join(', ')}`, `Restrict: chmod go= ${paths}`))
+    checks.push(
+      fault(
+        name,
+        `other users can read ${exposed.join(', ')}`,
+        restrictAccess(exposed.map((file) => `${dataDir}/${file}`)),
+      ),
+    )
   }
   if (wrongOwner.length > 0) {
     checks.push(

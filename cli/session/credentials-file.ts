@@ -15,6 +15,7 @@ import type { Io } from '../terminal/io.ts'
 import { printable } from '../terminal/text.ts'
 import type { NamedServer } from './server-choice.ts'
 import { isRecord, parseJson } from '../../src/shared/json.ts'
+import { restrictAccess } from '../../src/shared/restrict-access.ts'
 
 /** State that the CLI keeps between commands, in `credentials.json`. */
 export type StoredLogins = {
@@ -67,7 +68,7 @@ export function readStoredLogins(path: string): StoredLogins {
         exitCodes.notAllowed,
         'CREDENTIALS_EXPOSED',
         `${path} can be read by other users (mode ${(mode & 0o777).toString(8)}).`,
-        { hints: [`Restrict it, then log in again to be safe: chmod 600 ${path} && otpd login`] },
+        { hints: [`${restrictAccess([path])} && otpd login`] },
       )
     text = readFileSync(path, 'utf8')
   } catch (error) {

@@ -1,3 +1,4 @@
+import { restrictAccess } from '../shared/restrict-access.ts'
 import { tryReadFile } from './paths.ts'
 import type { ConfigInput, ResolvedSetting, Reader } from './reader.ts'
 import type { Parsed } from './values.ts'
@@ -12,7 +13,7 @@ export function reportExposed(
   reader.report(
     file.source ?? 'default',
     `Other users can read ${file.value}.`,
-    `Restrict it: chmod o= ${file.value}`,
+    restrictAccess([file.value], { keepsGroup: true }),
   )
 }
 

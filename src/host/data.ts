@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { backupFileName } from '../backups/names.ts'
 import type { Config } from '../config/config.ts'
 import type { OnStep } from '../shared/progress.ts'
+import { restrictAccess } from '../shared/restrict-access.ts'
 import { decodeMasterKeyFile } from '../config/secrets.ts'
 import { backUpDatabase, withReadonlyConnection } from '../store/data-dir/backup.ts'
 import { findBackup, verifySource, type HostVerifiedBackup } from './backup-source.ts'
@@ -196,7 +197,7 @@ export function readMasterKeyFile(path: string): Uint8Array {
   let bytes: Uint8Array
   try {
     if ((statSync(path).mode & 0o007) !== 0)
-      throw refuse(`other users can read ${path}`, `Restrict it: chmod o= ${path}`)
+      throw refuse(`other users can read ${path}`, restrictAccess([path], { keepsGroup: true }))
     bytes = readFileSync(path)
   } catch (error) {
     if (error instanceof OperationRefused) throw error

@@ -112,7 +112,7 @@ describe('with a running server', () => {
       expect(result.exitCode).toBe(8)
       expect(find(read(result.stdout).checks, 'login')).toMatchObject({
         status: 'fault',
-        remedy: expect.stringContaining(`chmod 600 ${path}`),
+        remedy: expect.stringContaining(`chmod go= ${path}`),
       })
     }
     chmodSync(path, 0o600)
@@ -173,7 +173,7 @@ describe('without a server', () => {
     })
     expect(find(broken, 'data directory')).toMatchObject({
       status: 'fault',
-      remedy: `Restrict: chmod go= ${join(copy, 'otpd.db')}`,
+      remedy: `Restrict it: chmod go= ${join(copy, 'otpd.db')}`,
     })
     expect(statSync(join(copy, 'otpd.db')).mode & 0o777).toBe(0o644)
   })

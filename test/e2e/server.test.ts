@@ -89,7 +89,7 @@ describe('a start is refused and changes nothing', () => {
     const dataDir = await createUsedDirectory(home)
     for (const name of ['master.key', 'otpd.db']) {
       chmodSync(join(dataDir, name), 0o644)
-      expect(await expectRefusal(home, dataDir)).toContain(`chmod 600`)
+      expect(await expectRefusal(home, dataDir)).toContain(`chmod go=`)
       chmodSync(join(dataDir, name), 0o600)
     }
   })

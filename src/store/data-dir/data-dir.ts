@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isRecord } from '../../shared/json.ts'
+import { restrictAccess } from '../../shared/restrict-access.ts'
 
 /** Reason why otpd cannot start on this data directory, and what to do about it. */
 export class StartRefused extends Error {
@@ -54,7 +55,7 @@ export function prepareDataDir(dataDir: string, warn: (message: string) => void)
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
     const isExposed = (statSync(dataDir).mode & 0o077) !== 0
-    if (isExposed) warn(`other users can read ${dataDir}. Restrict it: chmod 700 ${dataDir}`)
+    if (isExposed) warn(`other users can read ${dataDir}. ${restrictAccess([dataDir])}`)
     const { database, lock } = dataFiles(dataDir)
     for (const path of [dataDir, lock, database]) if (existsSync(path)) accessSync(path, constants.W_OK)
   } catch (error) {
@@ -116,7 +117,7 @@ function asOwner(dataDir: string): string {
 /** Requires that only the owner can read the file. @throws StartRefused other users can */
 export function requirePrivate(path: string): void {
   if (!existsSync(path) || (statSync(path).mode & 0o077) === 0) return
-  throw new StartRefused(`other users can read ${path}`, `Restrict it: chmod 600 ${path}`)
+  throw new StartRefused(`other users can read ${path}`, restrictAccess([path]))
 }
 
 /** Returns an error's code, such as `EACCES`; never a path or a value. */

@@ -128,10 +128,10 @@ describe('a data directory', () => {
 
   test('that others can read is a warning, and files that they can read are a fault', () => {
     const [directory, files] = findProblems({ isExposed: true, exposed: ['master.key'] })
-    expect(directory).toMatchObject({ status: 'warning', remedy: "Restrict it: chmod 700 '/srv/otpd data'" })
+    expect(directory).toMatchObject({ status: 'warning', remedy: "Restrict it: chmod go= '/srv/otpd data'" })
     expect(files).toMatchObject({
       status: 'fault',
-      remedy: "Restrict: chmod go= '/srv/otpd data/master.key'",
+      remedy: "Restrict it: chmod go= '/srv/otpd data/master.key'",
     })
   })
 

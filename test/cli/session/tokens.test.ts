@@ -52,7 +52,7 @@ describe('the credentials file', () => {
       const result = await home.otpd(['auth', 'token'])
       expect(result).toMatchObject({ exitCode: 4, stdout: '' })
       expect(result.stderr).toContain(`mode ${mode.toString(8)}`)
-      expect(result.stderr).toContain('chmod 600')
+      expect(result.stderr).toContain('chmod go=')
     })
 
   test('with invalid content is rejected with a remedy', async () => {
