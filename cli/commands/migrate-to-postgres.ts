@@ -6,8 +6,9 @@ import { addHostFlags, asCliError, type HostFlags } from '../host/commands.ts'
 import { loadMoveConfig } from '../host/config.ts'
 import { nameDataDir } from '../host/name-data-dir.ts'
 import type { ProgressStep } from '../../src/shared/progress.ts'
+import { confirm } from '../terminal/confirm.ts'
 import { withProgress } from '../terminal/progress.ts'
-import { formatFacts } from '../terminal/text.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
 
 type MoveFlags = HostFlags & { dryRun?: boolean; restart?: boolean }
 
@@ -20,18 +21,27 @@ export function addMoveCommand(migrate: Command, runCommand: RunCommand) {
   )
     .option('--dry-run', 'check everything and count the rows, and change nothing')
     .option('--restart', 'begin again after a move that was interrupted')
-    .addHelpText('after', examples('otpd migrate to-postgres --dry-run', 'otpd migrate to-postgres'))
+    .addHelpText(
+      'after',
+      examples(
+        'otpd migrate to-postgres --dry-run',
+        'otpd migrate to-postgres',
+        'otpd migrate to-postgres --yes',
+      ),
+    )
     .action((options: MoveFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
         const { source, config, target } = await loadMoveConfig(options)
         await nameDataDir(context, source)
+        const dryRun = options.dryRun === true
+        if (!dryRun) await confirmMove(context, target.url)
         const { moveDataDir } = await import('../../src/server/bundle.ts')
         const result = await withProgress(context, (onStep) =>
           moveDataDir(
             { config, target, warn: output.warn },
             {
-              dryRun: options.dryRun === true,
+              dryRun,
               restart: options.restart === true,
               onStep: (step) => onStep(toProgress(step)),
             },
@@ -50,6 +60,18 @@ SQLite backups still contain people whom you erase from now on: delete them once
         }
       }),
     )
+}
+
+/** Asks before the move: afterwards the data directory refuses to serve, and only a backup leads back. */
+const confirmMove = (context: Context, url: string) => {
+  const { host, pathname } = new URL(url)
+  return confirm(context, {
+    find: async () => 'move',
+    describe: async () => ({
+      question: `Move all data to ${printable(host + pathname)}? Its tables are created or emptied, and this data directory no longer serves. Only a backup leads back.`,
+      name: 'move',
+    }),
+  })
 }
 
 function formatResult({ output: { paint } }: Context, { outcome, tables }: HostMove): string {

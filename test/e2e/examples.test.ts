@@ -147,6 +147,7 @@ const expectedExitCodes: Record<string, number> = {
   // There is no PostgreSQL database.
   'otpd migrate to-postgres --dry-run': 2,
   'otpd migrate to-postgres': 2,
+  'otpd migrate to-postgres --yes': 2,
   // There is no bucket.
   'OTPD_BACKUP_TO=s3://acme-backups/otpd otpd backup --prune': 2,
   'otpd backup list --from s3://acme-backups/otpd': 6,

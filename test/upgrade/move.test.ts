@@ -51,13 +51,15 @@ describe.skipIf(postgresUrl === undefined).each(listFixtures())('a database of %
       ...Object.keys(headers).flatMap((as) => morePaths.map((path) => ({ as, path }))),
     ]
     const answers = await callAll(calls, createCaller(before.url, headers))
-    expect(await runCommand(onTarget, ['migrate', 'to-postgres'])).toMatchObject({ exitCode: 6 })
+    expect(await runCommand(onTarget, ['migrate', 'to-postgres', '--yes'])).toMatchObject({ exitCode: 6 })
     await before.stop()
+    const unconfirmed = await runCommand(onTarget, ['migrate', 'to-postgres'])
+    expect([unconfirmed.exitCode, unconfirmed.stderr]).toEqual([2, expect.stringContaining('--yes')])
 
     const checked = await runCommand(onTarget, ['migrate', 'to-postgres', '--dry-run', '--json'])
     expect(JSON.parse(checked.stdout).data).toMatchObject({ outcome: 'checked' })
     expect(await shared.query('select 1 from pg_tables where schemaname = current_schema()')).toEqual([])
-    const moved = await runCommand(onTarget, ['migrate', 'to-postgres'])
+    const moved = await runCommand(onTarget, ['migrate', 'to-postgres', '--yes'])
     expect([moved.exitCode, moved.stderr]).toEqual([0, expect.stringContaining('no longer serves')])
 
     const after = await startInstance(onPostgres)
@@ -76,7 +78,7 @@ describe.skipIf(postgresUrl === undefined).each(listFixtures())('a database of %
         expect.stringContaining('was moved to'),
       ])
     }
-    const again = await runCommand(onTarget, ['migrate', 'to-postgres', '--json'])
+    const again = await runCommand(onTarget, ['migrate', 'to-postgres', '--yes', '--json'])
     expect([again.exitCode, again.stderr]).toEqual([6, expect.stringContaining('ALREADY_MOVED')])
     await shared.dispose()
   }, 120_000)
