@@ -3,7 +3,7 @@ import { fileTime } from '../store/data-dir/data-dir.ts'
 /** Times in the names of backups: ISO 8601 with characters that every file system and service takes. */
 const stampPattern = String.raw`\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-\d{3}Z`
 const filePattern = new RegExp(`^otpd-(${stampPattern})\\.db$`)
-const upgradeCopyPattern = new RegExp(`^before-migration-(${stampPattern})\\.db$`)
+const copyPattern = new RegExp(`^before-(?:migration|restore)-(${stampPattern})\\.db$`)
 const objectPattern = new RegExp(`^otpd-(${stampPattern})\\.db\\.sealed$`)
 const draftPattern = new RegExp(`^otpd-${stampPattern}\\.db\\.[0-9a-f-]{36}\\.part$`)
 
@@ -19,8 +19,8 @@ export const noteName = (name: string) => `${name}.verified`
 /** Reads the time from the name of a backup that otpd chose; undefined for any other name. */
 export const timeInFileName = (name: string) => parseStamp(filePattern.exec(name)?.[1])
 
-/** As `timeInFileName`, of the copy that an upgrade makes. */
-export const timeInUpgradeCopyName = (name: string) => parseStamp(upgradeCopyPattern.exec(name)?.[1])
+/** As `timeInFileName`, of the copy that an upgrade makes, or of the database that a restore replaced. */
+export const timeInCopyName = (name: string) => parseStamp(copyPattern.exec(name)?.[1])
 
 /** As `timeInFileName`, of a sealed backup. */
 export const timeInSealedName = (name: string) => parseStamp(objectPattern.exec(name)?.[1])

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { listFolder, removeFromFolder, removeOldDrafts } from '../backups/folder.ts'
 import { readLastBackup, writeLastBackup, type LastBackup } from '../backups/last-backup.ts'
-import { backupFileName, timeInUpgradeCopyName } from '../backups/names.ts'
+import { backupFileName, timeInCopyName } from '../backups/names.ts'
 import { choosePruned, type StoredBackup } from '../backups/choices.ts'
 import { parseBackupTarget, showEvery, showTarget, type BackupTarget } from '../config/backup.ts'
 import type { Config } from '../config/config.ts'
@@ -86,7 +86,7 @@ export async function backUpToTarget(
 }
 
 /**
- * Lists backups, newest first, with the copies that upgrades made. Those lie in the data directory, and have their path as
+ * Lists backups, newest first, with the copies that upgrades made and the databases that restores replaced. Those lie in the data directory, and have their path as
  * name if backups are kept elsewhere. They are not pruned, and never `latest`.
  *
  * @param from place as in `backup.to`; undefined: that of the configuration
@@ -103,7 +103,7 @@ export async function listStoredBackups(
   ]
   const ownFolder = dataFiles(dataDir).backups
   const folder = target.kind === 'folder' ? folderOf(target, dataDir) : null
-  const listCopies = (place: string) => listFolder(place, masterKeys, timeInUpgradeCopyName)
+  const listCopies = (place: string) => listFolder(place, masterKeys, timeInCopyName)
   const list = async (): Promise<StoredBackup[]> => {
     if (target.kind === 'folder') {
       if (target.path !== null) requireFolder(target.path)

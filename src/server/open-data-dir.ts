@@ -16,6 +16,7 @@ import {
   takeCleanStop,
   toStartError,
 } from '../store/data-dir/prepare-database.ts'
+import { removeRestoreDrafts } from '../store/data-dir/restore.ts'
 import { openSqlite } from '../store/sqlite/database.ts'
 import { createOutageReporter } from './outage-log.ts'
 import type { Cleanups } from './shutdown.ts'
@@ -59,6 +60,7 @@ async function openIn(
   cleanups.push(lock.release)
   cleanups.push(() => removeServerRecord(dataDir))
 
+  if (removeRestoreDrafts(dataDir)) log.info('the working files of an interrupted restore were deleted')
   keepDamagedLog(dataDir)
   const { masterKey: configured } = config.secrets
   const isNew = createDatabase(dataDir, { configured, isForced: mustBeNew, now: clock.now() })

@@ -42,17 +42,19 @@ test('a backup counts as made if the pruning after it fails, so that the next on
   expect(names).toHaveLength(1)
 })
 
-test('the list shows the copies of upgrades, by path if backups are kept elsewhere', async () => {
+test('the list shows the copies of upgrades and restores, by path if backups are kept elsewhere', async () => {
   const nas = join(folder, 'nas')
   mkdirSync(nas)
   const { dataDir, config } = await createData({ OTPD_BACKUP_TO: nas })
   const { file } = await backUp({ config })
   const copy = join(dataDir, 'backups', 'before-migration-2020-01-01T00-00-00-000Z.db')
   copyFileSync(file, copy)
+  const replaced = join(dataDir, 'backups', 'before-restore-2019-01-01T00-00-00-000Z.db')
+  copyFileSync(file, replaced)
   const names = async (from?: string) =>
     (await listBackups({ config }, { from, cwd: folder })).backups.map(({ name }) => name)
-  expect(await names()).toEqual([basename(file), copy])
+  expect(await names()).toEqual([basename(file), copy, replaced])
   expect(await names(nas)).toEqual([basename(file)])
-  expect(await names(join(dataDir, 'backups'))).toEqual([basename(copy)])
+  expect(await names(join(dataDir, 'backups'))).toEqual([basename(copy), basename(replaced)])
   await expect(names('')).rejects.toMatchObject({ reason: 'PLACE_INVALID' })
 })

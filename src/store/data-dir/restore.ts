@@ -50,11 +50,8 @@ type RestoreOptions = {
  */
 export function restoreDatabase(dataDir: string, file: string, options: RestoreOptions): RestoreResult {
   const files = dataFiles(dataDir)
-  const draft = `${files.database}.restoring`
-  const copy = `${draft}.copy`
-  // Left over from a restore that was killed.
-  const removeDrafts = () => [draft, copy].forEach((path) => rmSync(path, { force: true }))
-  removeDrafts()
+  const { draft, copy } = draftFiles(files.database)
+  removeRestoreDrafts(dataDir)
   try {
     copyBackup(file, copy, draft, options)
     rmSync(copy, { force: true })
@@ -65,8 +62,26 @@ export function restoreDatabase(dataDir: string, file: string, options: RestoreO
     const keptAs = replaceDatabase(dataDir, draft, options)
     return { keptAs, pendingMigrations: areKeysReplaced ? [] : pending }
   } finally {
-    removeDrafts()
+    removeRestoreDrafts(dataDir)
   }
+}
+
+const draftFiles = (database: string) => ({
+  draft: `${database}.restoring`,
+  copy: `${database}.restoring.copy`,
+})
+
+/**
+ * Deletes the working files that a killed restore leaves. The caller must hold the lock of the data directory.
+ *
+ * @returns whether there were any
+ */
+export function removeRestoreDrafts(dataDir: string): boolean {
+  const left = Object.values(draftFiles(dataFiles(dataDir).database))
+    .flatMap((path) => [path, `${path}-journal`, `${path}-wal`, `${path}-shm`])
+    .filter((path) => existsSync(path))
+  for (const path of left) rmSync(path, { force: true })
+  return left.length > 0
 }
 
 /** Copies before checking, so that the checked bytes are the restored ones. */

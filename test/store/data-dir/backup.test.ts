@@ -21,7 +21,7 @@ import { readMigrationStatus } from '../../../src/store/data-dir/inspection.ts'
 import { masterKeyCheck } from '../../../src/domain/model/keys.ts'
 import { sqliteMigrations } from '../../../src/store/engine/migration-files.ts'
 import { migrateSqlite } from '../../../src/store/sqlite/migrate.ts'
-import { restoreDatabase } from '../../../src/store/data-dir/restore.ts'
+import { removeRestoreDrafts, restoreDatabase } from '../../../src/store/data-dir/restore.ts'
 import { connect } from '../../../src/store/sqlite/database.ts'
 import { createTestDatabase } from '../../helpers/data-dir.ts'
 
@@ -176,6 +176,14 @@ describe('a restore', () => {
     expect(countIn(dataFiles(killed).database, 'late')).toBe(0)
     restoreDatabase(killed, keptAs ?? '', { masterKey, now: now + 1 })
     expect(countIn(dataFiles(killed).database, 'late')).toBe(1)
+  })
+
+  test('that was killed left working files, which the next start deletes', async () => {
+    const names = ['otpd.db.restoring', 'otpd.db.restoring.copy', 'otpd.db.restoring-journal']
+    for (const name of names) writeFileSync(join(dataDir, name), 'half')
+    expect(removeRestoreDrafts(dataDir)).toBe(true)
+    expect(readdirSync(dataDir).filter((name) => name.includes('restoring'))).toEqual([])
+    expect(removeRestoreDrafts(dataDir)).toBe(false)
   })
 
   test('replaces a database that is too damaged to open, and keeps it', async () => {
