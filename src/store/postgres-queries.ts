@@ -49,7 +49,17 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
       .orderBy(locking(applications.id)),
   )
   const selectRequests = () => executor.select().from(otpRequests).where(isAny(otpRequests.id, 'ids'))
-  const findRequests = database.prepare(selectRequests)
+  /** The requests, and those before them in the lists of their phones. */
+  const findLists = database.prepare(() => {
+    const depth = sql`${sql.placeholder('count')}::int`
+    return executor.select().from(otpRequests).where(sql`${otpRequests.id} in (
+      with recursive list (id, previous, depth) as (
+        select id, previous_request, 1 from ${otpRequests} where ${isAny(otpRequests.id, 'ids')}
+        union all
+        select before.id, before.previous_request, list.depth + 1
+          from list join ${otpRequests} before on before.id = list.previous where list.depth < ${depth}
+      ) select id from list)`)
+  })
   const lockRequests = database.prepare(() => selectRequests().orderBy(locking(otpRequests.id)))
   const lockMessages = database.prepare(() =>
     executor
@@ -97,7 +107,7 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
       .where(sql`${counters.name} = 'event_seq'`),
   )
 
-  const byId = (rows: Awaited<ReturnType<typeof findRequests>>) =>
+  const byId = (rows: Awaited<ReturnType<typeof lockRequests>>) =>
     new Map(rows.map((row) => [row.id, toOtpRequest(sealing, row)]))
   const byHash = (rows: Awaited<ReturnType<typeof findPhones>>) =>
     new Map(
@@ -121,7 +131,9 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
       ),
 
     requests: async (ids: readonly string[]) => byId(await lockRequests({ ids })),
-    requestsWithoutLock: async (ids: readonly string[]) => byId(await findRequests({ ids })),
+    /** Also reads the requests before each of them in the list of its phone. @param count of each list */
+    requestsWithoutLock: async (ids: readonly string[], count: number) =>
+      byId(await findLists({ ids, count })),
 
     relayed: async (ids: readonly string[]) =>
       new Map((await lockRelayed({ ids })).map((row) => [row.id, toRelayedMessage(sealing, row)])),

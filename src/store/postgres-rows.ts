@@ -31,7 +31,11 @@ export function createPostgresRows(
   const sessions = createTable(queries.sessions)
   const requests = createTable(queries.requests)
   /** Rows that look-ups have read without a lock. */
-  const seenRequests = createTable(queries.requestsWithoutLock)
+  const seenRequests = createTable(async (ids) => {
+    const found = await queries.requestsWithoutLock(ids, listedRequests)
+    listedRequests *= 10
+    return found
+  })
   const seenPhones = createTable(queries.phonesWithoutLock)
   const messages = createTable(queries.messages)
   const relayed = createTable(queries.relayed)
@@ -60,6 +64,8 @@ export function createPostgresRows(
   let legacy: { hasBudgets: boolean; hasPseudonymRecords: boolean } | undefined
   /** Time of the database when the rows were read, by the clock. */
   let groupTime: number | undefined
+  /** Requests of a phone that a look-up reads at once: almost always the newest is the one, and a long list needs few reads. */
+  let listedRequests = 1
   /** Whether calls decide, and so read only what was named. */
   let isDeciding = false
 
@@ -144,6 +150,7 @@ export function createPostgresRows(
   /** Reads what leads to the rows that calls name, until nothing more does. */
   async function lookUp(calls: ReadonlyArray<Operation<unknown>>): Promise<void> {
     const seen = [seenPhones, seenRequests]
+    listedRequests = 1
     do {
       for (const table of seen) await table.load()
       for (const call of calls) {
@@ -217,7 +224,7 @@ type Loaded<V> = { has(key: string): boolean; get(key: string): V | undefined }
 /**
  * Creates the rows of one kind: those that are wanted, and those that were loaded.
  *
- * @param read gets the keys in their order, and what each was wanted with
+ * @param read gets the keys in their order, and what each was wanted with; may return more rows
  */
 function createTable<V, W = undefined>(
   read: (keys: readonly string[], details: readonly W[]) => Promise<ReadonlyMap<string, V>>,
@@ -242,7 +249,8 @@ function createTable<V, W = undefined>(
         keys,
         entries.map(([, detail]) => detail),
       )
-      for (const key of keys) loaded.set(key, found.get(key))
+      for (const key of keys) loaded.set(key, undefined)
+      for (const [key, value] of found) loaded.set(key, value)
     },
     has: (key: string) => loaded.has(key),
     get: (key: string) => loaded.get(key),

@@ -242,6 +242,32 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
     expect(await Promise.all(good)).toHaveLength(5)
   })
 
+  test('find the code of an application behind many newer ones of another in few reads', async () => {
+    const developer = await service.createDeveloper()
+    const [first, second] = await Promise.all(
+      [1, 2].map(async () =>
+        service.services.appAuth.authenticate(
+          await service.createApplication(developer, { environment: 'test' }),
+        ),
+      ),
+    )
+    if (!first || !second) throw new Error('no applications')
+    const phone = newPhone()
+    const otp = operationsOf(service)
+    const { requestId } = await otp.send(first, { phone })
+    for (let i = 0; i < 60; i++) await otp.send(second, { phone })
+    let reads = 0
+    interceptStatements((_client, text) => {
+      if (/^select\b.*from "otp_requests"/.test(text) && !text.includes(' for no key update')) reads++
+      return undefined
+    })
+    const code = await otp.code(requestId)
+    reads = 0
+    const { request } = await service.services.otp.verify(first, { phone }, { code })
+    expect(request).toMatchObject({ id: requestId, status: 'verified' })
+    expect(reads).toBe(3)
+  }, 30_000)
+
   async function countOf(sql: string): Promise<number> {
     const client = new Client(opened.url)
     await client.connect()
