@@ -1,12 +1,10 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { AccountStore } from '../domain/store/accounts.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 
-export function createAccountStore(
-  { tables: { accounts: table } }: Database,
-  executor: QueryExecutor,
-): AccountStore {
+export function createAccountStore({ database, executor }: Connection): AccountStore {
+  const { accounts: table } = database.tables
   const accounts = onTable(executor, table)
   const isOwn = (developerId: string) => eq(table.developerId, developerId)
   return {

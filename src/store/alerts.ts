@@ -1,11 +1,11 @@
 import { and, asc, eq, isNull, lte, ne, notInArray, sql } from 'drizzle-orm'
 import type { AlertKey, AlertNoticeKey } from '../domain/model/alert.ts'
 import type { AlertStore } from '../domain/store/alerts.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 
 /** Stores alerts and the outbox of their notices. */
-export function createAlertStore(database: Database, executor: QueryExecutor): AlertStore {
+export function createAlertStore({ database, executor }: Connection): AlertStore {
   const { alerts: table, alertNotices: noticeTable } = database.tables
   const alerts = onTable(executor, table)
   const notices = onTable(executor, noticeTable)

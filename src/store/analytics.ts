@@ -3,12 +3,13 @@ import type { Environment } from '../domain/model/application.ts'
 import type { AnalyticsStore } from '../domain/store/analytics.ts'
 import { mapProperties, pick } from '../shared/fields.ts'
 import { createBreakdownStore, sumOrZero } from './breakdown.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { type FilterPlaceholders, integerParam, prepareFiltered, textParam } from './engine/query-params.ts'
 import { columnsOf, countReaders, insertInto } from './engine/row-writes.ts'
 
 /** Stores daily counters. */
-export function createAnalyticsStore(database: Database, executor: QueryExecutor): AnalyticsStore {
+export function createAnalyticsStore(connection: Connection): AnalyticsStore {
+  const { database, executor } = connection
   const { dailyCounts: days, applications } = database.tables
   const allCounts = pick(days, ['requests', 'queued', 'verified', 'failed', 'active'])
   const testCounts: DayColumns = {
@@ -84,7 +85,7 @@ export function createAnalyticsStore(database: Database, executor: QueryExecutor
   )
 
   return {
-    ...createBreakdownStore(database, executor),
+    ...createBreakdownStore(connection),
 
     add,
 

@@ -1,14 +1,13 @@
 import { and, desc, eq, isNull, lt, lte, or, sql } from 'drizzle-orm'
 import type { ApiTokenStore } from '../domain/store/api-tokens.ts'
 import { apiTokenScopes } from '../shared/api-token-scopes.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 
 /** @param onAccessEnded called with the developer's id before a transaction commits that revokes tokens */
 export function createApiTokenStore(
-  database: Database,
-  executor: QueryExecutor,
+  { database, executor }: Connection,
   onAccessEnded: (developerId: string) => void,
 ): ApiTokenStore {
   const { apiTokens: tokens, developers } = database.tables

@@ -13,7 +13,7 @@ import { pick } from '../shared/fields.ts'
 import { createBatchedLookup } from './engine/batched-lookup.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import type { Tables } from './engine/tables.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 
@@ -29,14 +29,11 @@ export const selectDeveloperColumn = (
   column: Tables['developers']['plan'] | Tables['developers']['status'],
 ) => sql`(select ${column} from ${developers} where ${developers}.id = ${applications}.developer_id)`
 
-export function createApplicationStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-): ApplicationStore {
+export function createApplicationStore(connection: Connection): ApplicationStore {
+  const { database, executor, sealing } = connection
   const { applications, deletedApplications, developers } = database.tables
   const rows = onTable(executor, applications)
-  const find = prepareFind(database, executor, applications, 'id', 'developerId')
+  const find = prepareFind(connection, applications, 'id', 'developerId')
   const configurationChanged = () => database.sqlite?.configuration.increment()
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))

@@ -13,7 +13,7 @@ import {
 } from '../domain/model/audit-chain.ts'
 import type { AuditAction, AuditEntry } from '../domain/model/audit.ts'
 import type { Keys } from '../domain/model/keys.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { unavailable } from './engine/errors.ts'
 import { orderByLimit1 } from './engine/query-params.ts'
 import type { Tables } from './engine/tables.ts'
@@ -33,7 +33,7 @@ export type AuditChains = ReturnType<typeof createAuditChains>
  *
  * A head with a wrong MAC keeps it when entries are appended or deleted: tampering stays visible, and the service goes on.
  */
-export function createAuditChains(database: Database, executor: QueryExecutor, keys: Pick<Keys, 'audit'>) {
+export function createAuditChains({ database, executor }: Connection, keys: Pick<Keys, 'audit'>) {
   const { auditEntries: entries, auditChains: heads } = database.tables
   const entriesOf = (chain: string) =>
     chain === hostChain ? isNull(entries.developerId) : eq(entries.developerId, chain)

@@ -1,14 +1,10 @@
 import { and, desc, eq, gte, lt } from 'drizzle-orm'
 import type { AuditQuery, AuditStore } from '../domain/store/audit.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { auditColumns, type AuditChains } from './audit-chains.ts'
 
-export function createAuditStore(
-  database: Database,
-  executor: QueryExecutor,
-  chains: AuditChains,
-): AuditStore {
+export function createAuditStore({ database, executor }: Connection, chains: AuditChains): AuditStore {
   const { auditEntries: entries } = database.tables
   const columns = auditColumns(database.tables)
   type ListFilter = { developerId: string | undefined } & AuditQuery

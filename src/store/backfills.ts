@@ -1,10 +1,10 @@
 import { and, eq, lt } from 'drizzle-orm'
 import type { BackfillStore } from '../domain/store/backfills.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 
 /** Stores how far the backfills have come that bring rows to the newest version of a key. */
-export function createBackfillStore(database: Database, executor: QueryExecutor): BackfillStore {
+export function createBackfillStore({ database, executor }: Connection): BackfillStore {
   const { dataKeys, backfills: states, meta } = database.tables
   const backfills = onTable(executor, states)
   return {

@@ -7,7 +7,7 @@ import type {
   BreakdownRange,
 } from '../domain/store/analytics.ts'
 import { keysOf } from '../shared/fields.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 import { type FilterPlaceholders, prepareFiltered, textParam } from './engine/query-params.ts'
 import { columnsOf, countReaders, insertInto } from './engine/row-writes.ts'
@@ -40,7 +40,8 @@ type BreakdownStore = Pick<
 export const sumOrZero = (value: SQL) => sql<number>`coalesce(sum(${value}), 0)`.mapWith(Number)
 
 /** Stores daily counters by application, country, channel and provider. */
-export function createBreakdownStore(database: Database, executor: QueryExecutor): BreakdownStore {
+export function createBreakdownStore(connection: Connection): BreakdownStore {
+  const { database, executor } = connection
   const { breakdownCounts: breakdown, meta } = database.tables
   const breakdownKey = keyFields.map((name) => breakdown[name])
   const counts = countReaders(breakdown, keyFields)
@@ -145,7 +146,7 @@ export function createBreakdownStore(database: Database, executor: QueryExecutor
       return deleted.length > 0
     },
 
-    countriesOfDay: (day) => listCountriesOfDay(database, executor, day),
+    countriesOfDay: (day) => listCountriesOfDay(connection, day),
 
     daysOfApplication: async (developerId, appId, range) =>
       listDaysOfApplication({
@@ -179,11 +180,8 @@ export function createBreakdownStore(database: Database, executor: QueryExecutor
 }
 
 /** Sums up live messages of a day by country. Messages of test applications have no provider. */
-function listCountriesOfDay(
-  { tables: { breakdownCounts: counts } }: Database,
-  executor: QueryExecutor,
-  ofDay: number,
-) {
+function listCountriesOfDay({ database, executor }: Connection, ofDay: number) {
+  const { breakdownCounts: counts } = database.tables
   const { country, day, provider } = counts
   const isLive = and(eq(day, ofDay), ne(country, ''), ne(provider, ''))
   return executor

@@ -1,12 +1,12 @@
 import { and, eq, inArray, sql, type Placeholder } from 'drizzle-orm'
 import type { CheckBudgetStore, OldBudgets } from '../domain/store/check-budgets.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 import { onTable } from './engine/on-table.ts'
 
 /** Reads and deletes the budgets of failed checks that 0.1.0 kept per application and phone hash. */
-export function createCheckBudgetStore(database: Database, executor: QueryExecutor): CheckBudgetStore {
+export function createCheckBudgetStore({ database, executor }: Connection): CheckBudgetStore {
   const { phoneCheckBudgets: budgets, applications } = database.tables
   const rows = onTable(executor, budgets)
   const p = sql.placeholder

@@ -3,20 +3,16 @@ import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { PhoneUsage } from '../domain/model/phone-record.ts'
 import type { DeadlineStore } from '../domain/store/clock-rollback.ts'
 import { totpStep } from '../domain/model/totp.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
-import type { Sealing } from './engine/sealing.ts'
 import { createPhoneStore } from './phones.ts'
 
 /**
  * Covers every table with deadlines. `latestTimestamp` runs at every start and must be fast; `shiftDeadlines` scans
  * tables.
  */
-export function createDeadlineStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-): DeadlineStore {
+export function createDeadlineStore(connection: Connection): DeadlineStore {
+  const { database, executor } = connection
   const {
     otpRequests,
     otpDeliveries,
@@ -37,7 +33,7 @@ export function createDeadlineStore(
 
   /** Scans the table. Times of sends are clamped as admissions are; budgets end earlier. */
   async function shiftPhones(rollbackMs: number, now: number): Promise<void> {
-    const store = createPhoneStore(database, executor, sealing)
+    const store = createPhoneStore(connection)
     const ahead = await executor
       .select({ hash: phones.phoneHash })
       .from(phones)

@@ -1,11 +1,11 @@
 import { and, asc, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { DeveloperStore } from '../domain/store/developers.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 import { textParam } from './engine/query-params.ts'
 
-export function createDeveloperStore(database: Database, executor: QueryExecutor): DeveloperStore {
+export function createDeveloperStore({ database, executor }: Connection): DeveloperStore {
   const { developers, refreshTokens } = database.tables
   const rows = onTable(executor, developers)
   const configurationChanged = () => database.sqlite?.configuration.increment()

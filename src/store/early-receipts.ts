@@ -1,14 +1,14 @@
 import { and, asc, eq, lte, sql, type InferSelectModel } from 'drizzle-orm'
 import type { Receipt } from '../domain/model/delivery.ts'
 import type { EarlyReceiptKey, EarlyReceiptStore } from '../domain/store/early-receipts.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 import type { Tables } from './engine/tables.ts'
 
 type Row = InferSelectModel<Tables['earlyReceipts']>
 
 /** Stores receipts until their message is known. */
-export function createEarlyReceiptStore(database: Database, executor: QueryExecutor): EarlyReceiptStore {
+export function createEarlyReceiptStore({ database, executor }: Connection): EarlyReceiptStore {
   const { earlyReceipts: receipts } = database.tables
   const rows = onTable(executor, receipts)
   const p = sql.placeholder

@@ -5,7 +5,7 @@ import type { EventStore } from '../domain/store/events.ts'
 import type { InboxMessage } from '../domain/store/inbox.ts'
 import type { Stores } from '../domain/store/store.ts'
 import type { NewDelivery } from '../domain/store/webhook-outbox.ts'
-import type { Database, QueryExecutor } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { compareKeys } from './engine/key-order.ts'
 import { columnsOf, insertInto } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
@@ -21,12 +21,11 @@ export type AppendNeeds = Pick<Stores, 'inbox' | 'webhookOutbox'> & {
 
 /** Creates the part of the event log that appends entries, with the webhooks and inbox messages that refer to them. */
 export function createEventAppending(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
+  connection: Connection,
   changeEntryLists: ChangeEntryLists,
   { inbox, webhookOutbox, onEvent }: AppendNeeds,
 ): Pick<EventStore, 'reserve' | 'lockEndpoints' | 'append'> {
+  const { database, executor, sealing } = connection
   const { counters } = database.tables
   const p = sql.placeholder
   // SQLite
@@ -85,7 +84,7 @@ export function createEventAppending(
         if (toPayload && deliveries.length > 0) {
           // On PostgreSQL the number is not known yet: a payload gets an id of its own, which the entry keeps.
           row.id = database.postgres ? createId(at) : null
-          const id = row.id ?? (await loadEventIds(database, executor)).encode(at, seq)
+          const id = row.id ?? (await loadEventIds(connection)).encode(at, seq)
           const body = toPayload(id)
           row.payload = body
           const about = { developerId, appId, eventSeq: seq, type, now: at, payload: { id, body } }

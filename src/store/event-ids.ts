@@ -1,16 +1,17 @@
 import { inArray } from 'drizzle-orm'
 import { createEventIds, type EventIds } from '../domain/model/event-ids.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
+import type { Database } from './engine/database.ts'
 import type { Tables } from './engine/tables.ts'
 import type { Awaitable } from '../domain/model/awaitable.ts'
 
 const idsByDatabase = new WeakMap<Database, EventIds>()
 
 /** Returns the codec of event ids. Its key is read once per database, which creates it in a migration. */
-export const loadEventIds = (database: Database, executor: QueryExecutor): Awaitable<EventIds> =>
-  idsByDatabase.get(database) ?? readEventIds(database, executor)
+export const loadEventIds = (connection: Connection): Awaitable<EventIds> =>
+  idsByDatabase.get(connection.database) ?? readEventIds(connection)
 
-async function readEventIds(database: Database, executor: QueryExecutor): Promise<EventIds> {
+async function readEventIds({ database, executor }: Connection): Promise<EventIds> {
   const { meta } = database.tables
   const rows = await executor
     .select()

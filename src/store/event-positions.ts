@@ -1,7 +1,7 @@
 import { and, asc, eq, gte, lt, sql } from 'drizzle-orm'
 import type { LogEntry } from '../domain/model/log-entry.ts'
 import type { EventStore } from '../domain/store/events.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import { loadEventIds } from './event-ids.ts'
 
@@ -9,7 +9,8 @@ import { loadEventIds } from './event-ids.ts'
 const nearRange = 20_000
 
 /** Creates the query that finds the log entries of a request by their positions. */
-export function createEventLocator(database: Database, executor: QueryExecutor): EventStore['locate'] {
+export function createEventLocator(connection: Connection): EventStore['locate'] {
+  const { database, executor } = connection
   const { events } = database.tables
   const columns = { seq: events.seq, id: events.id, at: events.at }
   const findEntries = prepareFiltered(
@@ -49,7 +50,7 @@ export function createEventLocator(database: Database, executor: QueryExecutor):
   )
 
   return async ({ id: requestId, appId }, positions) => {
-    const ids = await loadEventIds(database, executor)
+    const ids = await loadEventIds(connection)
     const exact = positions.flatMap(({ seq, isExact }) => (isExact ? [seq] : []))
     const near = Map.groupBy(
       positions.filter(({ isExact }) => !isExact),

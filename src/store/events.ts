@@ -1,9 +1,8 @@
 import { and, eq, getTableColumns, gt, lt, lte, sql } from 'drizzle-orm'
-import type { Sealing } from './engine/sealing.ts'
 import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
 import { type FilterPlaceholders, inJson, prepareFiltered, textParam } from './engine/query-params.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { type AppendNeeds, createEventAppending } from './event-appending.ts'
 import { phoneRow } from './event-rows.ts'
@@ -20,12 +19,8 @@ import { createOpenedEntries } from './opened-entries.ts'
 import { onlyOwn, ownerShortId, pageOf, type OwnerShortId } from './ownership.ts'
 
 /** Creates the store of the event log. */
-export function createEventStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-  needs: AppendNeeds,
-): EventStore {
+export function createEventStore(connection: Connection, needs: AppendNeeds): EventStore {
+  const { database, executor, sealing } = connection
   const { events, counters } = database.tables
   const { payload: _payload, ...listed } = getTableColumns(events)
   // Written by `append` from a LogType.
@@ -52,7 +47,7 @@ export function createEventStore(
       )
       const page = { isAscending: afterSeq !== undefined, limit }
       const rows = { table: events, key: events.seq }
-      const { condition, order } = pageOf(database, executor, rows, { ...owner, environment }, isListed, page)
+      const { condition, order } = pageOf(connection, rows, { ...owner, environment }, isListed, page)
       return executor.select(columns).from(events).where(condition).orderBy(order)
     },
   )
@@ -74,9 +69,9 @@ export function createEventStore(
     }))
   }
 
-  const findEnvironment = createEnvironmentLookup(database, executor)
-  const findSources = createListSources(database, executor, { developer: logLists, application: typeLists })
-  const changeEntryLists = createEntryLists(database, executor)
+  const findEnvironment = createEnvironmentLookup(connection)
+  const findSources = createListSources(connection, { developer: logLists, application: typeLists })
+  const changeEntryLists = createEntryLists(connection)
 
   /** Loads a page on PostgreSQL: one type at a time, each in the order of its index. */
   async function loadPage(developerId: string, { appId, ...query }: LogQuery, ids: EventIds) {
@@ -109,10 +104,10 @@ export function createEventStore(
     toEntries(await listSeqs({ seqs: JSON.stringify(seqs) }), ids)
 
   return {
-    ...createEventAppending(database, executor, sealing, changeEntryLists, needs),
+    ...createEventAppending(connection, changeEntryLists, needs),
 
     async list(developerId, query) {
-      const ids = await loadEventIds(database, executor)
+      const ids = await loadEventIds(connection)
       const lists = database.sqlite?.lists
       if (!lists) return loadPage(developerId, query, ids)
       const { appId, environment, types, limit, beforeSeq, afterSeq } = query
@@ -129,7 +124,7 @@ export function createEventStore(
       })
     },
 
-    locate: createEventLocator(database, executor),
+    locate: createEventLocator(connection),
 
     newestSeq,
 
@@ -142,7 +137,7 @@ export function createEventStore(
     },
 
     async findSeq(developerId, id) {
-      const decoded = (await loadEventIds(database, executor)).decode(id)
+      const decoded = (await loadEventIds(connection)).decode(id)
       const condition = decoded
         ? and(eq(events.seq, decoded.seq), eq(events.at, decoded.at))
         : eq(events.id, id)

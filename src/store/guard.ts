@@ -11,7 +11,7 @@ import { ServiceError } from '../domain/model/errors.ts'
 import type { GuardChanges, GuardStore } from '../domain/store/guard.ts'
 import { dayMs, hourMs } from '../shared/durations.ts'
 import { andThen } from '../domain/model/awaitable.ts'
-import type { Database, QueryExecutor } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { toCallerError } from './engine/errors.ts'
 import { inKeyOrder, valuesInKeyOrder } from './engine/key-order.ts'
 import { columnsOf, insertInto } from './engine/row-writes.ts'
@@ -37,7 +37,8 @@ const toError = (error: unknown) =>
   toCallerError(error) instanceof ServiceError ? error : new GuardFault(error)
 
 /** Stores the guard's counters and decisions. */
-export function createGuardStore(database: Database, executor: QueryExecutor): GuardStore {
+export function createGuardStore(connection: Connection): GuardStore {
+  const { database, executor } = connection
   const { guardUsage: usage, guardDecisions: decisions } = database.tables
   const cache = executor === database.read ? undefined : database.sqlite?.guardRows
   const usageColumns = columnsOf<typeof usage, GuardRow & { subject: string }>(usage, {
@@ -55,7 +56,7 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
       toError,
     }),
   )
-  const lockRows = createLockQuery(database, executor)
+  const lockRows = createLockQuery(connection)
 
   return {
     rows(keys) {
@@ -145,7 +146,7 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
  *
  * @throws see `toError`
  */
-function createLockQuery(database: Database, executor: QueryExecutor) {
+function createLockQuery({ database, executor }: Connection) {
   const { guardUsage: usage } = database.tables
   const keys = sql`${sql.placeholder('keys')}::text[]`
   const lockRows = database.prepare(() =>

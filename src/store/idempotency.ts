@@ -2,17 +2,13 @@ import { and, eq, lte, sql } from 'drizzle-orm'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { IdempotencyRecord, IdempotencyStore } from '../domain/store/idempotency.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 import { columnsOf, insertInto } from './engine/row-writes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 /** Stores idempotency keys with the results of their requests. */
-export function createIdempotencyStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-): IdempotencyStore {
+export function createIdempotencyStore({ database, executor, sealing }: Connection): IdempotencyStore {
   const { idempotencyKeys: keys } = database.tables
   const matchesScope = (scope: IdempotencyScope) =>
     and(eq(keys.caller, scope.caller), eq(keys.route, scope.route), eq(keys.key, scope.key))

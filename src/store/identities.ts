@@ -1,13 +1,14 @@
 import { asc, lte } from 'drizzle-orm'
 import type { OldIdentity, OldIdentityStore } from '../domain/store/identities.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 
 /** Reads and deletes the identities of 0.1.0. */
-export function createOldIdentityStore(database: Database, executor: QueryExecutor): OldIdentityStore {
+export function createOldIdentityStore(connection: Connection): OldIdentityStore {
+  const { database, executor } = connection
   const { identities, identityApplications: links } = database.tables
-  const findEnvironment = createEnvironmentLookup(database, executor)
+  const findEnvironment = createEnvironmentLookup(connection)
 
   return {
     hasAny: async () => (await onTable(executor, identities).find()) !== undefined,

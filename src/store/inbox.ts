@@ -1,9 +1,9 @@
 import { and, desc, eq, gt, lt, type SQL } from 'drizzle-orm'
-import type { Sealing } from './engine/sealing.ts'
 import type { InboxMessage, InboxStore } from '../domain/store/inbox.ts'
 import { messageSettings } from './applications.ts'
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
+import type { Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
 import { columnsOf, insertInto } from './engine/row-writes.ts'
@@ -14,7 +14,8 @@ import { messageAdded, messageDeleted, changeOwnedLists } from './list-changes.t
 import { toOtpRequest } from './otp-request-rows.ts'
 
 /** Stores which requests are in a developer's inbox; their texts are derived when read. */
-export function createInboxStore(database: Database, executor: QueryExecutor, sealing: Sealing): InboxStore {
+export function createInboxStore(connection: Connection): InboxStore {
+  const { database, executor, sealing } = connection
   const { inboxMessages: inbox, otpRequests, applications } = database.tables
   const insert = database.writeRows(
     executor,
@@ -71,7 +72,7 @@ export function createInboxStore(database: Database, executor: QueryExecutor, se
 
     async list(developerId, since, limit, before) {
       const rows = await listRows({ developerId: database.shortId(developerId), since, limit, before })
-      const ids = await loadEventIds(database, executor)
+      const ids = await loadEventIds(connection)
       return rows.map(({ message, request, application }) => ({
         ...message,
         eventId: ids.encode(message.sentAt, message.seq),

@@ -1,7 +1,7 @@
 import { and, eq, like, lte, sql } from 'drizzle-orm'
 import type { Clock } from '../domain/model/clock.ts'
 import type { LeaseStore } from '../domain/store/leases.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 import { transactionTime } from './transaction-time.ts'
 
@@ -11,14 +11,11 @@ const nodePrefix = 'node/'
 const pagesBytes = 256 * 1024
 
 /** Stores the leases that nodes hold. @param clock see `transactionTime` */
-export function createLeaseStore(
-  database: Database,
-  executor: QueryExecutor,
-  clock: Clock | undefined,
-): LeaseStore {
+export function createLeaseStore(connection: Connection, clock: Clock | undefined): LeaseStore {
+  const { database, executor } = connection
   const { leases } = database.tables
   const rows = onTable(executor, leases)
-  const now = () => transactionTime(database, executor, clock)
+  const now = () => transactionTime(connection, clock)
   const isLease = ({ name, owner, epoch }: { name: string; owner: string; epoch: number }) =>
     and(eq(leases.name, name), eq(leases.owner, owner), eq(leases.epoch, epoch))
 

@@ -3,7 +3,8 @@ import type { WebhookDeliveryStatus } from '../domain/model/webhook-delivery.ts'
 import { logTypes, type LogType } from '../shared/event-kinds.ts'
 import { environments } from '../shared/otp-values.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
-import type { Database, QueryExecutor } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
+import type { Database } from './engine/database.ts'
 import type { ListChange } from './engine/sqlite-state.ts'
 import {
   deliveryList,
@@ -52,8 +53,9 @@ export const entryDeleted = {
 export type ChangeEntryLists = ReturnType<typeof createEntryLists>
 
 /** Creates the function that changes the lists which have an entry. It does nothing on PostgreSQL. */
-export function createEntryLists(database: Database, executor: QueryExecutor) {
-  const findEnvironment = createEnvironmentLookup(database, executor)
+export function createEntryLists(connection: Connection) {
+  const { database } = connection
+  const findEnvironment = createEnvironmentLookup(connection)
   return async (
     { developer, application }: typeof entryAdded,
     { type, developerId, appId }: { type: LogType; developerId: string; appId: string | null },

@@ -2,9 +2,8 @@ import { asc, eq, lte, sql } from 'drizzle-orm'
 import type { ListRule } from '../domain/model/list-rule.ts'
 import type { ListRuleStore } from '../domain/store/list-rules.ts'
 import { andThen } from '../domain/model/awaitable.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
-import type { Sealing } from './engine/sealing.ts'
 import { rememberConfiguration } from './remember.ts'
 
 /** Rules of developers by the version of their list, on PostgreSQL. All connections of a node share them. */
@@ -14,12 +13,8 @@ export type RuleCache = Map<string, { version: number; rules: readonly ListRule[
 const cachedMax = 1_000
 const none: readonly ListRule[] = []
 
-export function createListRuleStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-  cache: RuleCache,
-): ListRuleStore {
+export function createListRuleStore(connection: Connection, cache: RuleCache): ListRuleStore {
+  const { database, executor, sealing } = connection
   const { guardRules: table } = database.tables
   const select = database.prepare(() =>
     executor
@@ -35,9 +30,7 @@ export function createListRuleStore(
       const rules = text === null ? none : (JSON.parse(text) as ListRule[])
       return { version: row?.version ?? 0, rules }
     })
-  const remembered = rememberConfiguration(database, executor, (id) =>
-    andThen(read(id), ({ rules }) => rules),
-  )
+  const remembered = rememberConfiguration(connection, (id) => andThen(read(id), ({ rules }) => rules))
 
   return {
     list: async (developerId) => (await read(developerId)).rules,

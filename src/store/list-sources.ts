@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import type { Environment } from '../domain/model/application.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
 import { textParam } from './engine/query-params.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import type { ListSources } from './engine/sqlite-state.ts'
 import { rememberConfiguration } from './remember.ts'
 
@@ -20,13 +20,10 @@ type ListQuery = { developerId: string; appId?: string | undefined; environment?
  * Creates the function that finds the lists of a query, on SQLite. Without a filter, a developer has a list of its own; with
  * one, those of its applications are merged, deleted ones included.
  */
-export function createListSources(
-  database: Database,
-  executor: QueryExecutor,
-  { developer, application }: Kind,
-) {
+export function createListSources(connection: Connection, { developer, application }: Kind) {
+  const { database, executor } = connection
   const { applications, deletedApplications } = database.tables
-  const findEnvironment = createEnvironmentLookup(database, executor)
+  const findEnvironment = createEnvironmentLookup(connection)
   const selectApplications = [applications, deletedApplications].map((table) =>
     database.prepare(() =>
       executor
@@ -35,7 +32,7 @@ export function createListSources(
         .where(eq(table.developerId, textParam('developerId'))),
     ),
   )
-  const listApplications = rememberConfiguration(database, executor, async (developerId) => {
+  const listApplications = rememberConfiguration(connection, async (developerId) => {
     const rows = await Promise.all(selectApplications.map((select) => select({ developerId })))
     return rows.flat().map(({ id, environment }) => ({ owner: database.shortId(id), environment }))
   })

@@ -1,10 +1,10 @@
 import { and, asc, desc, eq, gt, inArray, lt, max, notInArray, sql } from 'drizzle-orm'
 import type { LoginAttemptStore } from '../domain/store/login-attempts.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 import { onTable } from './engine/on-table.ts'
 
-export function createLoginAttemptStore(database: Database, executor: QueryExecutor): LoginAttemptStore {
+export function createLoginAttemptStore({ database, executor }: Connection): LoginAttemptStore {
   const { loginFailures: failures, loginCounters: counters, loginNetworks: networks } = database.tables
   const counted = onTable(executor, counters)
   const known = onTable(executor, networks)

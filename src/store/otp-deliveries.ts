@@ -13,12 +13,11 @@ import {
 } from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
 import type { Message, MessageKey, ClaimedMessage } from '../domain/model/message.ts'
-import type { Sealing } from './engine/sealing.ts'
 import type { OtpDeliveryStore } from '../domain/store/otp-deliveries.ts'
 import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
 import { prepareFind } from './engine/on-table.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { columnsOf, insertInto, updateTable } from './engine/row-writes.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
@@ -61,11 +60,8 @@ function createMessageWrites({ otpDeliveries }: Pick<Tables, 'otpDeliveries'>) {
 const rankedMax = 2_000
 
 /** Stores the outbox of OTP messages, which workers lease. */
-export function createOtpDeliveryStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-): OtpDeliveryStore {
+export function createOtpDeliveryStore(connection: Connection): OtpDeliveryStore {
+  const { database, executor, sealing } = connection
   const { otpDeliveries: messages, otpRequests, applications } = database.tables
   const p = sql.placeholder
   const matchesKey = (key: MessageKey) =>
@@ -122,7 +118,7 @@ export function createOtpDeliveryStore(
       then ${first.leaseUntil} else ${first.nextAttemptAt} end)`
     return executor.select({ at: dueAt.mapWith(Number) }).from(first)
   })
-  const findByMessageId = prepareFind(database, executor, messages, 'provider', 'messageId')
+  const findByMessageId = prepareFind(connection, messages, 'provider', 'messageId')
   const load = database.prepare(() =>
     executor
       .select({ message: messages, request: otpRequests, application: messageSettings(applications) })
@@ -133,7 +129,7 @@ export function createOtpDeliveryStore(
   )
 
   return {
-    reports: createOutcomeReportQueue(database, executor),
+    reports: createOutcomeReportQueue(connection),
 
     insert,
 

@@ -1,6 +1,5 @@
 import { and, asc, eq, gt, gte, lt, lte, min, or, sql, type SQL } from 'drizzle-orm'
 import type { OtpRequest, OtpStatus } from '../domain/model/request.ts'
-import type { Sealing } from './engine/sealing.ts'
 import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests.ts'
 import {
   type FilterPlaceholders,
@@ -9,7 +8,7 @@ import {
   orderByLimit,
   prepareFiltered,
 } from './engine/query-params.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
 import { requestsLists, statusLists } from './sqlite/list-numbers.ts'
@@ -39,11 +38,8 @@ type OverdueFilter = OwnerShortId & {
 type IdsFilter = { ids: string; status: OtpStatus | undefined; pendingAt: number | undefined }
 
 /** Stores OTP requests. */
-export function createOtpRequestStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-): OtpRequestStore {
+export function createOtpRequestStore(connection: Connection): OtpRequestStore {
+  const { database, executor, sealing } = connection
   const { otpRequests: otp } = database.tables
   const p = sql.placeholder
 
@@ -76,7 +72,7 @@ export function createOtpRequestStore(
     ({ before, limit, status, pendingAt, ...owner }: FilterPlaceholders<PageFilter>) => {
       const isListed = and(matches({ status, pendingAt }), before && lt(otp.id, before))
       const rows = { table: otp, key: otp.id }
-      const { condition, order } = pageOf(database, executor, rows, owner, isListed, { limit })
+      const { condition, order } = pageOf(connection, rows, owner, isListed, { limit })
       return executor.select().from(otp).where(condition).orderBy(order)
     },
   )
@@ -122,8 +118,8 @@ export function createOtpRequestStore(
       .where(sql`${otp.status} = 'pending'`),
   )
 
-  const findEnvironment = createEnvironmentLookup(database, executor)
-  const findSources = createListSources(database, executor, {
+  const findEnvironment = createEnvironmentLookup(connection)
+  const findSources = createListSources(connection, {
     developer: requestsLists,
     application: statusLists,
   })
@@ -204,7 +200,7 @@ export function createOtpRequestStore(
       return rows.map(toRequest)
     },
 
-    ...createRequestLinks(database, executor),
+    ...createRequestLinks(connection),
 
     insert(requests) {
       for (const request of requests) changeRequestLists(requestAdded, request)

@@ -2,7 +2,7 @@ import { asc, eq, gt, inArray, sql, type InferSelectModel } from 'drizzle-orm'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { OtpSession } from '../domain/model/session.ts'
 import type { OtpSessionStore } from '../domain/store/otp-sessions.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
 import type { Sealing } from './engine/sealing.ts'
@@ -23,11 +23,8 @@ export function toSession(sealing: Sealing, { details, ...row }: Row): OtpSessio
 }
 
 /** Stores sessions of the ready page. */
-export function createOtpSessionStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-): OtpSessionStore {
+export function createOtpSessionStore(connection: Connection): OtpSessionStore {
+  const { database, executor, sealing } = connection
   const { otpSessions: sessions } = database.tables
   const rows = onTable(executor, sessions)
   const find = database.prepare(() =>
@@ -37,7 +34,7 @@ export function createOtpSessionStore(
       .where(eq(sessions.id, sql.placeholder('id'))),
   )
 
-  const findByToken = prepareFind(database, executor, sessions, 'tokenHash')
+  const findByToken = prepareFind(connection, sessions, 'tokenHash')
 
   return {
     async insert({ returnUrl, state, phone, locale, template, variables, ...row }) {

@@ -1,10 +1,10 @@
 import { and, asc, eq, gt, inArray, isNotNull, lte, min, sql } from 'drizzle-orm'
 import type { OutcomeReportQueue } from '../domain/store/outcome-report-queue.ts'
-import type { Database, QueryExecutor } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { textParam } from './engine/query-params.ts'
 
 /** Stores when providers hear how the requests of their messages ended: a column of the outbox of messages. */
-export function createOutcomeReportQueue(database: Database, executor: QueryExecutor): OutcomeReportQueue {
+export function createOutcomeReportQueue({ database, executor }: Connection): OutcomeReportQueue {
   const { otpDeliveries: messages } = database.tables
   const key = { requestId: messages.requestId, messageNumber: messages.messageNumber }
 

@@ -1,6 +1,7 @@
 import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import type { Database, QueryExecutor } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
+import type { Database } from './engine/database.ts'
 
 /** Converts the owner of a list to short ids: all rows of a developer, or those of one of its applications. */
 export const ownerShortId = (
@@ -26,19 +27,19 @@ type Owner = { developerId: SQL; appId?: SQL | undefined; environment?: SQL | un
  * @param isListed further conditions
  */
 export function pageOf(
-  database: Database,
-  executor: QueryExecutor,
+  connection: Connection,
   { table, key }: Listed,
   owner: Owner,
   isListed: SQL | undefined,
   { isAscending = false, limit }: { isAscending?: boolean; limit: SQL },
 ): { condition: SQL | undefined; order: SQL } {
+  const { executor } = connection
   const direction = sql.raw(isAscending ? 'asc' : 'desc')
   const order = sql`${key} ${direction} limit ${limit}`
   if (owner.appId) return { condition: and(eq(table.appId, owner.appId), isListed), order }
   if (!owner.environment) return { condition: and(eq(table.developerId, owner.developerId), isListed), order }
   // A page of each application, in the order of its index.
-  const apps = selectApplications(database, executor, owner.developerId, owner.environment)
+  const apps = selectApplications(connection, owner.developerId, owner.environment)
   const page = executor
     .select({ key })
     .from(table)
@@ -51,12 +52,8 @@ export function pageOf(
 }
 
 /** Selects the ids of a developer's applications of one environment, deleted ones included. */
-function selectApplications(
-  { tables: { applications, deletedApplications } }: Database,
-  executor: QueryExecutor,
-  developerId: SQL,
-  environment: SQL,
-): SQL {
+function selectApplications({ database, executor }: Connection, developerId: SQL, environment: SQL): SQL {
+  const { applications, deletedApplications } = database.tables
   const [existing, deleted] = [applications, deletedApplications].map((table) =>
     executor
       .select({ id: table.id })

@@ -1,13 +1,14 @@
 import { defaultPage } from '../domain/model/application-page.ts'
 import type { PageStore } from '../domain/store/pages.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
 
 /** Stores the ready pages of applications. */
-export function createPageStore(database: Database, executor: QueryExecutor): PageStore {
+export function createPageStore(connection: Connection): PageStore {
+  const { database, executor } = connection
   const { applicationPages: pages } = database.tables
   const rows = onTable(executor, pages)
-  const find = prepareFind(database, executor, pages, 'appId')
+  const find = prepareFind(connection, pages, 'appId')
   return {
     async find(appId) {
       const row = await find({ appId })

@@ -8,9 +8,8 @@ import {
   prepareFiltered,
   textParam,
 } from './engine/query-params.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
-import type { Sealing } from './engine/sealing.ts'
 import { createPhoneWrites, isUnused, openRecord, type PhoneRow } from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { userLists } from './sqlite/list-numbers.ts'
@@ -21,7 +20,7 @@ import { environments } from '../shared/otp-values.ts'
 const pseudonymRecords = 'phones_by_pseudonym'
 
 /** Stores the records of phones. */
-export function createPhoneStore(database: Database, executor: QueryExecutor, sealing: Sealing): PhoneStore {
+export function createPhoneStore({ database, executor, sealing }: Connection): PhoneStore {
   const toRecord = (row: PhoneRow) => openRecord(sealing, row)
   const writes = createPhoneWrites(database.tables, sealing)
   const { phones, meta } = database.tables

@@ -3,8 +3,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { RateLimit, StoredPolicy } from '../domain/model/rate-limit.ts'
 import { messageSettings, selectDeveloperColumn, type CallerRow } from './applications.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
-import type { Sealing } from './engine/sealing.ts'
+import type { Connection } from './engine/connection.ts'
 import { idempotencyRow, openAnswer } from './idempotency.ts'
 import { toMessage } from './otp-deliveries.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
@@ -21,7 +20,8 @@ export type LoadQueries = ReturnType<typeof createLoadQueries>
  * Creates the queries that read the rows of many calls at once, on PostgreSQL. Those of rows that calls change lock them,
  * in the order of their keys.
  */
-export function createLoadQueries(database: Database, executor: QueryExecutor, sealing: Sealing) {
+export function createLoadQueries(connection: Connection) {
+  const { database, executor, sealing } = connection
   const { tables, postgres } = database
   const { applications, developers, otpRequests, otpDeliveries, phones, idempotencyKeys } = tables
   const { webhookEndpoints: endpoints, counters, guardRules, relayedMessages, otpSessions } = tables
@@ -89,7 +89,7 @@ export function createLoadQueries(database: Database, executor: QueryExecutor, s
       .from(idempotencyKeys)
       .where(sql`(${caller}, ${route}, ${key}) in (${scopes})`)
   })
-  const readUsages = createUsageQuery(database, executor, postgres.admissionTable)
+  const readUsages = createUsageQuery(connection, postgres.admissionTable)
   const subscribers = (owner: SQLiteColumn) =>
     database.prepare(() =>
       executor

@@ -1,10 +1,10 @@
 import { and, desc, eq, exists, lt, not, sql } from 'drizzle-orm'
 import type { ProjectStore } from '../domain/store/projects.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 
-export function createProjectStore(database: Database, executor: QueryExecutor): ProjectStore {
+export function createProjectStore({ database, executor }: Connection): ProjectStore {
   const { projects, applications } = database.tables
   const rows = onTable(executor, projects)
   // `projects.id` is written by hand: drizzle omits the table name in single-table queries, and `id` would then be the

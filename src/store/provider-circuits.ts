@@ -1,14 +1,12 @@
 import { and, asc, eq, notInArray } from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
 import type { ProviderCircuitStore } from '../domain/store/provider-circuits.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 
 /** Stores the open provider circuits, which operators can inspect. */
-export function createProviderCircuitStore(
-  { tables: { providerCircuits: table } }: Database,
-  executor: QueryExecutor,
-): ProviderCircuitStore {
+export function createProviderCircuitStore({ database, executor }: Connection): ProviderCircuitStore {
+  const { providerCircuits: table } = database.tables
   const circuits = onTable(executor, table)
   return {
     async put(circuit) {

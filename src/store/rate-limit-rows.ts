@@ -3,7 +3,8 @@ import { measure } from '../domain/model/rate-limit.ts'
 import type { Admission, NewAdmission, RateLimit, StoredPolicy, Usage } from '../domain/model/rate-limit.ts'
 import type { RateLimitStore } from '../domain/store/rate-limits.ts'
 import { loadedAt } from './transaction-time.ts'
-import type { AdmissionTable, QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
+import type { AdmissionTable } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 import { columnsOf, insertInto, readFields, rowsOf } from './engine/row-writes.ts'
 
@@ -11,11 +12,8 @@ import { columnsOf, insertInto, readFields, rowsOf } from './engine/row-writes.t
 const pruneEvery = 32
 
 /** Stores the admissions of the sliding-window log in rows, for databases that several nodes write. */
-export function createRateLimitRows(
-  database: Database,
-  executor: QueryExecutor,
-  admissions: AdmissionTable,
-): RateLimitStore {
+export function createRateLimitRows(connection: Connection, admissions: AdmissionTable): RateLimitStore {
+  const { database, executor } = connection
   const { applications } = database.tables
   // The condition of the partial index on `at`.
   const isInTimeIndex = sql`${admissions.policy} not in ('otp-send', 'otp-verify')`
@@ -25,7 +23,7 @@ export function createRateLimitRows(
       inArray(admissions.subject, executor.select({ id: applications.id }).from(applications)),
       sql`${admissions.policy} in ('otp-send', 'otp-verify')`,
     )
-  const readUsages = createUsageQuery(database, executor, admissions)
+  const readUsages = createUsageQuery(connection, admissions)
   const columns = columnsOf<typeof admissions, NewAdmission>(admissions, {})
   const insert = database.writeRows(executor, insertInto(columns))
   /** Deletes the admissions of limiters after the time of another one, or up to it. */
@@ -112,7 +110,7 @@ const noAdmissions = { newest: () => undefined, oldestAfter: () => undefined }
  * @param now null: the time of the database that this transaction has just read
  * @returns the usages in the order of the limits
  */
-export function createUsageQuery(database: Database, executor: QueryExecutor, admissions: AdmissionTable) {
+export function createUsageQuery({ database, executor }: Connection, admissions: AdmissionTable) {
   const { subject, policy, at, seq } = admissions
   const p = sql.placeholder
   const now = sql`coalesce(${p('now')}::bigint, ${loadedAt})`

@@ -1,11 +1,12 @@
 import type { RateLimitStore } from '../domain/store/rate-limits.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { measure } from '../domain/model/rate-limit.ts'
 import { createRateLimitRows } from './rate-limit-rows.ts'
 
 /** Stores the admissions of the sliding-window log: in memory on SQLite, rows on PostgreSQL. */
-export function createRateLimitStore(database: Database, executor: QueryExecutor): RateLimitStore {
-  if (database.postgres) return createRateLimitRows(database, executor, database.postgres.admissionTable)
+export function createRateLimitStore(connection: Connection): RateLimitStore {
+  const { database, executor } = connection
+  if (database.postgres) return createRateLimitRows(connection, database.postgres.admissionTable)
   const { admissions, refresh } = database.sqlite
   return {
     usage(limit, now) {

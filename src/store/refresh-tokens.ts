@@ -1,15 +1,15 @@
 import { and, eq, isNull } from 'drizzle-orm'
 import type { RefreshTokenStore } from '../domain/store/refresh-tokens.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 import { onTable } from './engine/on-table.ts'
 
 /** @param onAccessEnded called with the developer's id before a transaction commits that ends sessions */
 export function createRefreshTokenStore(
-  { tables: { refreshTokens: table } }: Database,
-  executor: QueryExecutor,
+  { database, executor }: Connection,
   onAccessEnded: (developerId: string) => void,
 ): RefreshTokenStore {
+  const { refreshTokens: table } = database.tables
   const tokens = onTable(executor, table)
   return {
     find: (hash) => tokens.find(eq(table.hash, hash)),

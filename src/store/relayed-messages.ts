@@ -2,7 +2,7 @@ import { and, asc, eq, gt, isNull, sql, type InferSelectModel } from 'drizzle-or
 import { andThen } from '../domain/model/awaitable.ts'
 import type { RelayedMessage } from '../domain/model/relayed-message.ts'
 import type { RelayedMessageStore } from '../domain/store/relayed-messages.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { onTable } from './engine/on-table.ts'
 import type { Sealing } from './engine/sealing.ts'
@@ -20,11 +20,7 @@ export const toRelayedMessage = (sealing: Sealing, row: Row): RelayedMessage => 
 })
 
 /** Stores messages with codes of other systems. */
-export function createRelayedMessageStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-): RelayedMessageStore {
+export function createRelayedMessageStore({ database, executor, sealing }: Connection): RelayedMessageStore {
   const { relayedMessages: messages } = database.tables
   const rows = onTable(executor, messages)
   const find = database.prepare(() =>

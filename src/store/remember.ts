@@ -1,5 +1,5 @@
 import { createVersionedCache } from '../domain/model/versioned-cache.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 const entriesMax = 10_000
@@ -9,8 +9,7 @@ const entriesMax = 10_000
  * write too, it reads every time.
  */
 export function rememberConfiguration<T>(
-  database: Database,
-  executor: QueryExecutor,
+  { database, executor }: Connection,
   read: (id: string) => Awaitable<T>,
 ): (id: string) => Awaitable<T> {
   const { sqlite } = database

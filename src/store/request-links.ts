@@ -1,13 +1,13 @@
 import { asc, eq, gt, sql } from 'drizzle-orm'
 import type { OtpRequestStore } from '../domain/store/otp-requests.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { isSealed } from './engine/sealing.ts'
 
 /** Stores the links that make a list of the requests of each phone. */
-export function createRequestLinks(
-  database: Database,
-  executor: QueryExecutor,
-): Pick<OtpRequestStore, 'findPrevious' | 'listUnsealed' | 'setPrevious'> {
+export function createRequestLinks({
+  database,
+  executor,
+}: Connection): Pick<OtpRequestStore, 'findPrevious' | 'listUnsealed' | 'setPrevious'> {
   const { otpRequests: otp } = database.tables
   const p = sql.placeholder
 

@@ -1,20 +1,15 @@
 import { and, asc, between, eq, gt, inArray, isNotNull, lt, ne, sql } from 'drizzle-orm'
-import type { Sealing } from './engine/sealing.ts'
 import { erasedPhone } from '../domain/model/pseudonyms.ts'
 import { withoutMessageIds } from '../domain/model/try-lines.ts'
 import type { RetentionStore } from '../domain/store/retention.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 import { payloadRow, phoneRow } from './event-rows.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { noteDeletedMessages } from './inbox.ts'
 
 /** Queries for pseudonymization and erasure, across all tables with personal data. */
-export function createRetentionStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-): RetentionStore {
+export function createRetentionStore({ database, executor, sealing }: Connection): RetentionStore {
   const {
     retentionCheckpoints: checkpoints,
     otpRequests: requests,

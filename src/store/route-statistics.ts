@@ -1,6 +1,6 @@
 import { gte, inArray, lt } from 'drizzle-orm'
 import type { RouteStatisticsRow, RouteStatisticsStore } from '../domain/store/route-statistics.ts'
-import type { Database, QueryExecutor } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 import { columnsOf, insertInto } from './engine/row-writes.ts'
 
@@ -10,10 +10,7 @@ const thousandths = 1_000
 const emptyRow = { outcomes: 0, verified: 0, at: 0, verifiedSentAt: 0, silentSince: 0, updatedAt: 0 }
 
 /** Stores the statistics that the strategies of routes learn from. */
-export function createRouteStatisticsStore(
-  database: Database,
-  executor: QueryExecutor,
-): RouteStatisticsStore {
+export function createRouteStatisticsStore({ database, executor }: Connection): RouteStatisticsStore {
   const { routeStatistics: table } = database.tables
   const rows = onTable(executor, table)
   const columns = columnsOf<typeof table, RouteStatisticsRow>(table, {

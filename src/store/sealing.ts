@@ -2,23 +2,18 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Keys } from '../domain/model/keys.ts'
 import { isPlainPhone } from '../domain/model/pseudonyms.ts'
-import { isSealedWith, type SealedColumn, type Sealing } from './engine/sealing.ts'
+import { isSealedWith, type SealedColumn } from './engine/sealing.ts'
 import type { SealedTable } from '../domain/model/sealed-tables.ts'
 import type { SealingStore } from '../domain/store/sealing.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { payloadRow, phoneRow } from './event-rows.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { attemptRow } from './webhook-delivery-rows.ts'
 import { openHeaders, sealHeaders } from './webhook-headers.ts'
 
 /** Brings sealed columns to the newest version of the seal key. */
-export function createSealingStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-  keys: Pick<Keys, 'seals'>,
-): SealingStore {
-  const convertersByTable = createConverters(database, executor, sealing, keys)
+export function createSealingStore(connection: Connection, keys: Pick<Keys, 'seals'>): SealingStore {
+  const convertersByTable = createConverters(connection, keys)
   return { sealRows: (table, position, limit) => convertersByTable[table](position, limit) }
 }
 
@@ -27,12 +22,8 @@ type Converter = (position: string, limit: number) => Promise<string | undefined
 
 type Row = Record<string, unknown>
 
-function createConverters(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-  keys: Pick<Keys, 'seals'>,
-): Record<SealedTable, Converter> {
+function createConverters(connection: Connection, keys: Pick<Keys, 'seals'>): Record<SealedTable, Converter> {
+  const { database, sealing } = connection
   const { applications, webhookEndpoints, idempotencyKeys, webhookAttempts, phones, otpRequests, events } =
     database.tables
   const { relayedMessages, guardRules, otpSessions } = database.tables
@@ -56,7 +47,7 @@ function createConverters(
   const create = <T extends SQLiteTable>(
     table: T,
     definition: Pick<Definition, 'key' | 'sealed'> & { also?: Definition['also'] },
-  ) => createConverter(database, executor, { table, also: {}, ...definition })
+  ) => createConverter(connection, { table, also: {}, ...definition })
 
   const createById = <T extends SQLiteTable & { id: SQLiteColumn }>(table: T, sealed: Definition['sealed']) =>
     create(table, { key: { id: table.id }, sealed })
@@ -141,8 +132,7 @@ type Definition = {
 }
 
 function createConverter(
-  database: Database,
-  executor: QueryExecutor,
+  { database, executor }: Connection,
   { table, key, also, sealed }: Definition,
 ): Converter {
   const keyColumns = Object.values(key)

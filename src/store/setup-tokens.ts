@@ -1,12 +1,10 @@
 import { and, eq, gt, lte, notExists, or } from 'drizzle-orm'
 import type { SetupTokenStore } from '../domain/store/setup-tokens.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 
-export function createSetupTokenStore(
-  { tables: { setupTokens: table, accounts } }: Database,
-  executor: QueryExecutor,
-): SetupTokenStore {
+export function createSetupTokenStore({ database, executor }: Connection): SetupTokenStore {
+  const { setupTokens: table, accounts } = database.tables
   const tokens = onTable(executor, table)
   const isUsable = (hash: string, now: number) => {
     const hasNoAccounts = notExists(executor.select({ id: accounts.developerId }).from(accounts))

@@ -1,12 +1,10 @@
 import { desc, gt, isNull, lte, or } from 'drizzle-orm'
 import type { SigningKeyStore } from '../domain/store/signing-keys.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 
-export function createSigningKeyStore(
-  { tables: { signingKeys: table } }: Database,
-  executor: QueryExecutor,
-): SigningKeyStore {
+export function createSigningKeyStore({ database, executor }: Connection): SigningKeyStore {
+  const { signingKeys: table } = database.tables
   const keys = onTable(executor, table)
   const newestFirst = [desc(table.createdAt), desc(table.kid)]
   return {

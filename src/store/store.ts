@@ -11,6 +11,7 @@ import { createApiTokenStore } from './api-tokens.ts'
 import { createApplicationStore } from './applications.ts'
 import { createAuditChains, type AuditChains } from './audit-chains.ts'
 import { createAuditStore } from './audit.ts'
+import type { Connection } from './engine/connection.ts'
 import type { CallGroup, QueryExecutor, Database } from './engine/database.ts'
 import { createDeadlineStore } from './clock-rollback.ts'
 import { createDeveloperStore } from './developers.ts'
@@ -84,6 +85,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
   }
 
   function bind(executor: QueryExecutor): Bound {
+    const connection: Connection = { database, executor, sealing }
     let notices = createNotices()
     const addDeveloper = (developerId: string) => void notices.developers.add(developerId)
     const markDelivery = () => void (notices.hasDelivery = true)
@@ -92,53 +94,53 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       onDelivery: markDelivery,
       onLeased: (delivery) => void notices.leased.push(delivery),
     }
-    const chains = createAuditChains(database, executor, keys)
-    const inbox = createInboxStore(database, executor, sealing)
-    const webhookOutbox = createWebhookOutboxStore(database, executor, sealing, outbox)
+    const chains = createAuditChains(connection, keys)
+    const inbox = createInboxStore(connection)
+    const webhookOutbox = createWebhookOutboxStore(connection, outbox)
     const appending = { inbox, webhookOutbox, onEvent: addDeveloper }
     const tables: UnitStores = {
-      accounts: createAccountStore(database, executor),
-      alerts: createAlertStore(database, executor),
-      analytics: createAnalyticsStore(database, executor),
-      apiTokens: createApiTokenStore(database, executor, addDeveloper),
-      applications: createApplicationStore(database, executor, sealing),
-      audit: createAuditStore(database, executor, chains),
-      checkBudgets: createCheckBudgetStore(database, executor),
-      deadlines: createDeadlineStore(database, executor, sealing),
-      developers: createDeveloperStore(database, executor),
-      earlyReceipts: createEarlyReceiptStore(database, executor),
-      events: createEventStore(database, executor, sealing, appending),
-      guard: createGuardStore(database, executor),
-      idempotency: createIdempotencyStore(database, executor, sealing),
+      accounts: createAccountStore(connection),
+      alerts: createAlertStore(connection),
+      analytics: createAnalyticsStore(connection),
+      apiTokens: createApiTokenStore(connection, addDeveloper),
+      applications: createApplicationStore(connection),
+      audit: createAuditStore(connection, chains),
+      checkBudgets: createCheckBudgetStore(connection),
+      deadlines: createDeadlineStore(connection),
+      developers: createDeveloperStore(connection),
+      earlyReceipts: createEarlyReceiptStore(connection),
+      events: createEventStore(connection, appending),
+      guard: createGuardStore(connection),
+      idempotency: createIdempotencyStore(connection),
       inbox,
-      backfills: createBackfillStore(database, executor),
-      leases: createLeaseStore(database, executor, needs.clock),
-      listRules: createListRuleStore(database, executor, sealing, ruleCache),
-      loginAttempts: createLoginAttemptStore(database, executor),
-      oldIdentities: createOldIdentityStore(database, executor),
-      otpDeliveries: createOtpDeliveryStore(database, executor, sealing),
-      otpRequests: createOtpRequestStore(database, executor, sealing),
-      otpSessions: createOtpSessionStore(database, executor, sealing),
-      pages: createPageStore(database, executor),
-      phones: createPhoneStore(database, executor, sealing),
-      projects: createProjectStore(database, executor),
-      rateLimits: createRateLimitStore(database, executor),
-      refreshTokens: createRefreshTokenStore(database, executor, addDeveloper),
-      providerCircuits: createProviderCircuitStore(database, executor),
-      relayedMessages: createRelayedMessageStore(database, executor, sealing),
-      retention: createRetentionStore(database, executor, sealing),
-      routeStatistics: createRouteStatisticsStore(database, executor),
-      sealing: createSealingStore(database, executor, sealing, keys),
-      setupTokens: createSetupTokenStore(database, executor),
-      signingKeys: createSigningKeyStore(database, executor),
-      templates: createTemplateStore(database, executor),
-      totpSecrets: createTotpSecretStore(database, executor),
-      webhookDeliveries: createWebhookDeliveryStore(database, executor, sealing, markDelivery),
-      webhookEndpoints: createWebhookEndpointStore(database, executor, sealing, markDelivery),
+      backfills: createBackfillStore(connection),
+      leases: createLeaseStore(connection, needs.clock),
+      listRules: createListRuleStore(connection, ruleCache),
+      loginAttempts: createLoginAttemptStore(connection),
+      oldIdentities: createOldIdentityStore(connection),
+      otpDeliveries: createOtpDeliveryStore(connection),
+      otpRequests: createOtpRequestStore(connection),
+      otpSessions: createOtpSessionStore(connection),
+      pages: createPageStore(connection),
+      phones: createPhoneStore(connection),
+      projects: createProjectStore(connection),
+      rateLimits: createRateLimitStore(connection),
+      refreshTokens: createRefreshTokenStore(connection, addDeveloper),
+      providerCircuits: createProviderCircuitStore(connection),
+      relayedMessages: createRelayedMessageStore(connection),
+      retention: createRetentionStore(connection),
+      routeStatistics: createRouteStatisticsStore(connection),
+      sealing: createSealingStore(connection, keys),
+      setupTokens: createSetupTokenStore(connection),
+      signingKeys: createSigningKeyStore(connection),
+      templates: createTemplateStore(connection),
+      totpSecrets: createTotpSecretStore(connection),
+      webhookDeliveries: createWebhookDeliveryStore(connection, markDelivery),
+      webhookEndpoints: createWebhookEndpointStore(connection, markDelivery),
       webhookOutbox,
     }
     const stored = database.postgres
-      ? createPostgresRows(createLoadQueries(database, executor, sealing), tables, clock)
+      ? createPostgresRows(createLoadQueries(connection), tables, clock)
       : createSqliteRows(tables, clock)
     const unit = createUnitOfWork(stored, tables)
     const changes = {

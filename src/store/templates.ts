@@ -1,14 +1,15 @@
 import { and, asc, eq } from 'drizzle-orm'
 import type { MessageTemplate } from '../domain/model/message-template.ts'
 import type { TemplateStore } from '../domain/store/templates.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
 
 /** Stores the templates of applications. */
-export function createTemplateStore(database: Database, executor: QueryExecutor): TemplateStore {
+export function createTemplateStore(connection: Connection): TemplateStore {
+  const { database, executor } = connection
   const { applicationTemplates: templates } = database.tables
   const rows = onTable(executor, templates)
-  const find = prepareFind(database, executor, templates, 'appId', 'name')
+  const find = prepareFind(connection, templates, 'appId', 'name')
 
   const toTemplate = ({
     name,

@@ -1,12 +1,10 @@
 import { and, asc, eq, gt, isNotNull, isNull, lt } from 'drizzle-orm'
 import type { TotpSecretStore } from '../domain/store/totp-secrets.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 
-export function createTotpSecretStore(
-  { tables: { totpSecrets: table, recoveryCodes } }: Database,
-  executor: QueryExecutor,
-): TotpSecretStore {
+export function createTotpSecretStore({ database, executor }: Connection): TotpSecretStore {
+  const { totpSecrets: table, recoveryCodes } = database.tables
   const secrets = onTable(executor, table)
   const codes = onTable(executor, recoveryCodes)
   const isOwn = (developerId: string) => eq(table.developerId, developerId)

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Clock } from '../domain/model/clock.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 
 /** The time of a PostgreSQL server in milliseconds: not that at which its transaction began. */
 const currentTime = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
@@ -20,14 +20,13 @@ export const loadedAt = sql.raw(`nullif(current_setting('${setting}', true), '')
  * the process's, for SQLite and for tests. A clock that follows the database is not asked.
  */
 export async function transactionTime(
-  database: Database,
-  tx: QueryExecutor,
+  { database, executor }: Connection,
   clock: Clock | undefined,
 ): Promise<number> {
   if (clock && !clock.follow) return clock.now()
   if (database.sqlite) return database.world.now()
   const { counters } = database.tables
-  const [row] = await tx
+  const [row] = await executor
     .select({ now: sql`${databaseTime}`.mapWith(Number) })
     .from(counters)
     .limit(1)

@@ -1,11 +1,10 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql, type SQL } from 'drizzle-orm'
 import { lowestId } from '../domain/model/ids.ts'
-import type { Sealing } from './engine/sealing.ts'
 import { webhookDeliveryStatuses, type SentRequest } from '../domain/model/webhook-delivery.ts'
 import { eventKinds } from '../shared/event-kinds.ts'
 import type { WebhookDeliveryStore } from '../domain/store/webhook-deliveries.ts'
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
@@ -28,11 +27,10 @@ import { minuteMs } from '../shared/durations.ts'
  * @param onDelivery called when a delivery becomes due, before the transaction commits
  */
 export function createWebhookDeliveryStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
+  connection: Connection,
   onDelivery: () => void,
 ): WebhookDeliveryStore {
+  const { database, executor, sealing } = connection
   const {
     webhookDeliveries: deliveries,
     webhookAttempts,
@@ -47,7 +45,7 @@ export function createWebhookDeliveryStore(
       'id', 'type', 'status', 'attempts', 'lastStatusCode', 'lastError', 'nextAttemptAt', 'createdAt', 'deliveredAt',
     ]),
   }
-  const recordAttempt = prepareRecordAttempt(database, executor, sealing)
+  const recordAttempt = prepareRecordAttempt(connection)
   const matchesDelivery = (endpointId: string, id: string) =>
     and(eq(deliveries.id, id), eq(deliveries.endpointId, endpointId))
   type Query = Parameters<WebhookDeliveryStore['list']>[1]
@@ -77,7 +75,7 @@ export function createWebhookDeliveryStore(
       selectListed(and(inJson(deliveries.id, ids), status && eq(deliveries.status, status))),
   )
 
-  const recomputeDue = prepareRecomputeDue(database, executor)
+  const recomputeDue = prepareRecomputeDue(connection)
   /** Locks an endpoint, so that a worker that recomputes its due time sees the requeued deliveries. */
   const lockEndpoint = (id: string) => database.lock(executor, endpoints, endpoints.id, id)
 
@@ -102,13 +100,13 @@ export function createWebhookDeliveryStore(
 
   return {
     async list(endpointId, query) {
-      const ids = await loadEventIds(database, executor)
+      const ids = await loadEventIds(connection)
       return (await listRows(endpointId, query)).map((row) => withEventId(ids, row))
     },
 
     async find(endpointId, id) {
       const [row] = await selectListed(matchesDelivery(endpointId, id))
-      return row && withEventId(await loadEventIds(database, executor), row)
+      return row && withEventId(await loadEventIds(connection), row)
     },
 
     async attempts(id) {
@@ -127,8 +125,8 @@ export function createWebhookDeliveryStore(
     },
 
     async load(endpointId, id) {
-      const rows = await selectMessages(database, executor, matchesDelivery(endpointId, id))
-      const [message] = await openMessages(database, executor, sealing, rows)
+      const rows = await selectMessages(connection, matchesDelivery(endpointId, id))
+      const [message] = await openMessages(connection, rows)
       return message
     },
 

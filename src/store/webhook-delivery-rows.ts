@@ -3,7 +3,7 @@ import type { Sealing } from './engine/sealing.ts'
 import { type WebhookAttempt, sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
 import type { EndpointTarget, StoredWebhookMessage } from '../domain/store/webhook-outbox.ts'
 import { openWebhookSecret } from './applications.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 import { payloadRow } from './event-rows.ts'
 import { prepareFiltered, type FilterPlaceholders } from './engine/query-params.ts'
@@ -37,7 +37,7 @@ end`
  * Prepares the statement that updates the due time of endpoints. Run it last in every transaction that changes their pending
  * deliveries; the transaction must have locked the endpoints first.
  */
-export const prepareRecomputeDue = (database: Database, executor: QueryExecutor) => {
+export const prepareRecomputeDue = ({ database, executor }: Connection) => {
   const { webhookEndpoints } = database.tables
   return prepareFiltered(
     database,
@@ -50,7 +50,7 @@ export const prepareRecomputeDue = (database: Database, executor: QueryExecutor)
 }
 
 /** Prepares the statement that stores an attempt; `number` counts the attempts of the delivery, from 1. */
-export function prepareRecordAttempt(database: Database, executor: QueryExecutor, sealing: Sealing) {
+export function prepareRecordAttempt({ database, executor, sealing }: Connection) {
   const p = sql.placeholder
   const insert = database.prepare(() =>
     executor.insert(database.tables.webhookAttempts).values({
@@ -83,7 +83,7 @@ export const attemptRow = (deliveryId: string, number: number) => `${deliveryId}
  *
  * @param condition restricts deliveries and their endpoints
  */
-export function selectMessages(database: Database, executor: QueryExecutor, condition: SQL | undefined) {
+export function selectMessages({ database, executor }: Connection, condition: SQL | undefined) {
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications, events } = database.tables
   return executor
     .select({
@@ -107,12 +107,11 @@ export function selectMessages(database: Database, executor: QueryExecutor, cond
 
 /** Decrypts what `selectMessages` found. What cannot be decrypted is null. */
 export async function openMessages(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
+  connection: Connection,
   rows: Awaited<ReturnType<typeof selectMessages>>,
 ): Promise<StoredWebhookMessage[]> {
-  const ids = await loadEventIds(database, executor)
+  const { sealing } = connection
+  const ids = await loadEventIds(connection)
   return rows.map((row) => {
     const { eventId, body, requestId, type, deliveryId, ...target } = withEventId(ids, row)
     return {

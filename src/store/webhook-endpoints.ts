@@ -2,21 +2,19 @@ import { and, desc, eq, getTableColumns, isNotNull, lt, lte } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { subscriptions, type Subscription } from '../shared/event-kinds.ts'
 import type { EndpointListQuery, WebhookEndpointStore } from '../domain/store/webhook-endpoints.ts'
-import type { Sealing } from './engine/sealing.ts'
 import { onTable } from './engine/on-table.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { openWebhookSecret } from './applications.ts'
 import { rememberConfiguration } from './remember.ts'
 import { openHeaders, sealHeaders } from './webhook-headers.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 
 export function createWebhookEndpointStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
+  connection: Connection,
   onDelivery: () => void,
 ): WebhookEndpointStore {
+  const { database, executor, sealing } = connection
   const { webhookEndpoints: endpoints, applications } = database.tables
   const rows = onTable(executor, endpoints)
   const configurationChanged = () => database.sqlite?.configuration.increment()
@@ -38,7 +36,7 @@ export function createWebhookEndpointStore(
         .where(eq(owner, textParam('owner')))
         .orderBy(endpoints.id),
     )
-    return rememberConfiguration(database, executor, (id) =>
+    return rememberConfiguration(connection, (id) =>
       andThen(select({ owner: id }), (found) => found.map(parseSubscriber)),
     )
   }

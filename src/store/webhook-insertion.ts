@@ -8,7 +8,7 @@ import type {
   WebhookOutboxStore,
 } from '../domain/store/webhook-outbox.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { columnsOf, insertInto, type RowWrite, rowsOf } from './engine/row-writes.ts'
 import type { Tables } from './engine/tables.ts'
 import { afterLastSeq } from './event-rows.ts'
@@ -27,10 +27,10 @@ export type OutboxNeeds = Pick<DeliveryQueue, 'offerLease'> & {
  * @param needs.onLeased called with each delivery that was inserted with a lease, before the transaction commits
  */
 export function createDeliveryInsertion(
-  database: Database,
-  executor: QueryExecutor,
+  connection: Connection,
   { offerLease, onDelivery, onLeased }: OutboxNeeds,
 ): Pick<WebhookOutboxStore, 'insert' | 'lockEndpoints'> {
+  const { database, executor } = connection
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = database.tables
   const p = sql.placeholder
 
@@ -56,7 +56,7 @@ export function createDeliveryInsertion(
   const insert = database.writeRows(executor, insertDeliveries(database.tables))
   // PostgreSQL
   const makeDue = database.writeRows(executor, makeEndpointsDue)
-  const findEnvironment = createEnvironmentLookup(database, executor)
+  const findEnvironment = createEnvironmentLookup(connection)
 
   /** Inserts a delivery on SQLite, and leases it if it can be sent at once. */
   function insertOne({ payload, developerId, ...delivery }: NewDelivery, isTest: boolean): void {

@@ -1,12 +1,11 @@
 import { and, count, eq, isNotNull, min, sql } from 'drizzle-orm'
-import type { Sealing } from './engine/sealing.ts'
 import type {
   ClaimedDelivery,
   DeliveryClaimRequest,
   WebhookOutboxStore,
 } from '../domain/store/webhook-outbox.ts'
 import { type FilterPlaceholders, prepareFiltered } from './engine/query-params.ts'
-import type { QueryExecutor, Database } from './engine/database.ts'
+import type { Connection } from './engine/connection.ts'
 import { createDeliveryInsertion, type OutboxNeeds } from './webhook-insertion.ts'
 import type { PermitHolder } from '../domain/model/fair-permits.ts'
 import { dueDeliveries, dueEndpoints, useKey } from './webhook-due.ts'
@@ -25,12 +24,8 @@ import {
  * time is computed from the current deliveries. Without the lock, a race on PostgreSQL could release a due delivery that
  * no worker looks for.
  */
-export function createWebhookOutboxStore(
-  database: Database,
-  executor: QueryExecutor,
-  sealing: Sealing,
-  needs: OutboxNeeds,
-): WebhookOutboxStore {
+export function createWebhookOutboxStore(connection: Connection, needs: OutboxNeeds): WebhookOutboxStore {
+  const { database, executor, sealing } = connection
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications } = database.tables
   const p = sql.placeholder
 
@@ -71,7 +66,7 @@ export function createWebhookOutboxStore(
           failures: deliveries.failures,
         }),
   )
-  const recomputeDue = prepareRecomputeDue(database, executor)
+  const recomputeDue = prepareRecomputeDue(connection)
   const findNextDue = database.prepare(() =>
     executor
       .select({ at: min(endpoints.dueAt) })
@@ -79,11 +74,7 @@ export function createWebhookOutboxStore(
       .where(sql`status = 'enabled' and due_at is not null`),
   )
   const load = prepareFiltered(database, ({ ids }: FilterPlaceholders<{ ids: readonly string[] }>) =>
-    selectMessages(
-      database,
-      executor,
-      and(sql`${deliveries.id} in ${ids}`, sql`${endpoints.status} = 'enabled'`),
-    ),
+    selectMessages(connection, and(sql`${deliveries.id} in ${ids}`, sql`${endpoints.status} = 'enabled'`)),
   )
   const loadTargets = prepareFiltered(database, ({ endpointIds }: FilterPlaceholders<Endpoints>) =>
     executor
@@ -122,7 +113,7 @@ export function createWebhookOutboxStore(
       .where(isLeasedByClaim)
       .returning({ attempts: deliveries.attempts, type: deliveries.type }),
   )
-  const recordAttempt = prepareRecordAttempt(database, executor, sealing)
+  const recordAttempt = prepareRecordAttempt(connection)
   const updateEndpointState = database.prepare(() =>
     executor
       .update(endpoints)
@@ -138,7 +129,7 @@ export function createWebhookOutboxStore(
   const lockEndpoint = (id: string) => database.lock(executor, endpoints, endpoints.id, id)
 
   return {
-    ...createDeliveryInsertion(database, executor, needs),
+    ...createDeliveryInsertion(connection, needs),
 
     async claim({ permits, ...lease }) {
       const claimed: ClaimedDelivery[] = []
@@ -191,8 +182,7 @@ export function createWebhookOutboxStore(
       return { pending: row.pending, oldestAt: oldest?.createdAt ?? null }
     },
 
-    load: async (ids) =>
-      ids.length === 0 ? [] : openMessages(database, executor, sealing, await load({ ids })),
+    load: async (ids) => (ids.length === 0 ? [] : openMessages(connection, await load({ ids }))),
 
     loadTargets: async (endpointIds) =>
       endpointIds.length === 0

@@ -1,10 +1,18 @@
-import { createSealing, type SealedColumn } from '../../src/store/engine/sealing.ts'
+import type { Connection } from '../../src/store/engine/connection.ts'
 import type { Database } from '../../src/store/engine/database.ts'
+import { createSealing, type SealedColumn } from '../../src/store/engine/sealing.ts'
 import { testKeys } from './keys.ts'
 
 type Row = Record<string, unknown>
 
 const sealing = createSealing(testKeys, (bytes) => crypto.getRandomValues(bytes))
+
+/** Returns the connection of a database that only reads, for parts of the store. */
+export const readConnection = (database: Database): Connection => ({
+  database,
+  executor: database.read,
+  sealing,
+})
 
 /** Reads all rows of a table as they are stored. */
 export async function readStored(database: Database, table: keyof Database['tables']): Promise<Row[]> {

@@ -9,7 +9,8 @@ import {
   type SQL,
 } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import type { Database, QueryExecutor } from './database.ts'
+import type { Connection } from './connection.ts'
+import type { QueryExecutor } from './database.ts'
 
 type Conflict<T extends SQLiteTable> = {
   target: SQLiteColumn | SQLiteColumn[]
@@ -107,8 +108,7 @@ export function onTable<T extends SQLiteTable>(executor: QueryExecutor, table: T
  * longer than the call.
  */
 export function prepareFind<T extends SQLiteTable, Name extends keyof InferSelectModel<T> & string>(
-  database: Database,
-  executor: QueryExecutor,
+  { database, executor }: Connection,
   table: T,
   ...columns: readonly Name[]
 ): (key: Pick<InferSelectModel<T>, Name>) => Promise<InferSelectModel<T> | undefined> {

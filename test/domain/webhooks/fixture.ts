@@ -18,6 +18,7 @@ import { createTargetGuard } from '../../../src/webhooks/targets.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
 import { testKeys } from '../../helpers/keys.ts'
+import { readConnection } from '../../helpers/sealed-rows.ts'
 import { unlimitedPlan } from '../../helpers/plans.ts'
 
 /** Permits that one developer may take all. */
@@ -110,7 +111,7 @@ export async function createWebhookFixture(
         .from(events)
         .where(eq(events.requestId, request.id))
       if (!entry) throw new Error('The event was not recorded.')
-      return entry.id ?? (await loadEventIds(database, database.read)).encode(now, entry.seq)
+      return entry.id ?? (await loadEventIds(readConnection(database))).encode(now, entry.seq)
     },
 
     async deliveries(endpointId: string) {
@@ -119,7 +120,7 @@ export async function createWebhookFixture(
       const eventRows = await database.read
         .select({ id: events.id, seq: events.seq, at: events.at })
         .from(events)
-      const ids = await loadEventIds(database, database.read)
+      const ids = await loadEventIds(readConnection(database))
       const eventIds = new Map(eventRows.map(({ id, seq, at }) => [seq, id ?? ids.encode(at, seq)]))
       return rows
         .filter((row) => row.endpointId === endpointId)

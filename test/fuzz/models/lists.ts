@@ -6,6 +6,7 @@ import type { LogType } from '../../../src/shared/event-kinds.ts'
 import { logLists, requestsLists, statusLists, typeLists } from '../../../src/store/sqlite/list-numbers.ts'
 import { createListSources } from '../../../src/store/list-sources.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
+import { readConnection } from '../../helpers/sealed-rows.ts'
 import { registerDeletedApplications, registerShortIds } from '../../helpers/databases.ts'
 import { createContent, defineBodyModel } from './bodies.ts'
 
@@ -74,7 +75,7 @@ type Listing = {
   owner: Owner
   /** Numbers of the application's lists; undefined without a filter. */
   filter: number[] | undefined
-  kind: Parameters<typeof createListSources>[2]
+  kind: Parameters<typeof createListSources>[1]
   toListKey(key: string): string | number
   isAscending: boolean
   load(store: Store['read'], limit: number, last: string | undefined): Promise<Array<{ key: string }>>
@@ -246,7 +247,7 @@ export const listModel = defineBodyModel<Call, State>({
       }
       expect(all).toEqual(expected(state))
       // The lists are exact, although readers would skip the keys of other rows.
-      const findSources = createListSources(database, database.read, index.kind)
+      const findSources = createListSources(readConnection(database), index.kind)
       const sources = await findSources(index.owner, index.filter)
       const keys = database.sqlite?.lists.page(sources, index.isAscending ? { after: 0 } : {}, 1_000)
       expect(keys).toEqual(expected(state).map(({ key }) => index.toListKey(key)))

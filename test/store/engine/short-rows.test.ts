@@ -14,6 +14,7 @@ import { connect, openSqlite } from '../../../src/store/sqlite/database.ts'
 import { loadEventIds } from '../../../src/store/event-ids.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testKeys } from '../../helpers/keys.ts'
+import { readConnection } from '../../helpers/sealed-rows.ts'
 import { createEmptyPostgres, testPostgresUrl } from '../../helpers/postgres.ts'
 
 const phone = '+14155550142'
@@ -164,7 +165,7 @@ test.each([
   const entry = { type: 'otp.sent' as const, ...owner, status: null, detail: null, at: 5 }
   await write((tx) => tx.events.append([{ entry }]))
   const [newest] = await read.events.list('dev_ada', { limit: 1 })
-  const ids = await loadEventIds(database, database.read)
+  const ids = await loadEventIds(readConnection(database))
   expect(newest).toMatchObject({ seq: 4, id: ids.encode(5, 4) })
   // Ids that were given out before keep their form, and no later number can be probed with it.
   expect(ids.decode('evt_0000000000e008000000000003')).toEqual({ at: 0, seq: 3 })
