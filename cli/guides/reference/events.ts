@@ -21,7 +21,6 @@ const descriptions: Record<LogType, Description> = {
   },
   'otp.delivered': {
     when: 'A receipt of the provider says that the phone got the message. Not every provider, network or country sends receipts.',
-    detail: 'the provider',
   },
   'otp.undelivered': {
     when: 'A receipt says that the message did not arrive, or no provider took it. If there is another route, the same code goes out through it.',

@@ -1,9 +1,10 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { createSign, generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync } from 'node:crypto'
 import { awsHost } from '../../../src/delivery/providers/aws.ts'
 import { awsSms } from '../../../src/delivery/providers/aws-sms.ts'
 import { computeAwsSignature } from '../../helpers/aws-signature.ts'
 import { testClock } from '../../helpers/clock.ts'
+import { signAsSns } from '../../helpers/carriers/signed-callbacks.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
   createCallback,
@@ -170,25 +171,8 @@ describe('a receipt by an SNS topic', () => {
     SigningCertURL: `${server.url}/SimpleNotificationService-1.pem`,
     ...changes,
   })
-  const signed = (envelope: Record<string, string>, key = privateKey) => {
-    const names =
-      envelope['Type'] === 'Notification'
-        ? ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type']
-        : ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']
-    const text = names
-      .filter((name) => envelope[name] !== undefined)
-      .map((name) => `${name}\n${envelope[name]}\n`)
-      .join('')
-    const algorithm = envelope['SignatureVersion'] === '1' ? 'RSA-SHA1' : 'RSA-SHA256'
-    const Signature = createSign(algorithm).update(text).sign(key, 'base64')
-    return createCallback({
-      body: JSON.stringify({ ...envelope, Signature }),
-      headers: {
-        'content-type': 'text/plain; charset=UTF-8',
-        'x-amz-sns-message-type': envelope['Type'] ?? '',
-      },
-    })
-  }
+  const signed = (envelope: Record<string, string>, key = privateKey) =>
+    createCallback(signAsSns(envelope, key))
   const eventCallback = (eventType: string, changes: Record<string, string> = {}) =>
     signed(snsEnvelope(JSON.stringify(event(eventType)), changes))
 

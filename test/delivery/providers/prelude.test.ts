@@ -1,9 +1,10 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { constants, generateKeyPairSync, sign } from 'node:crypto'
+import { generateKeyPairSync } from 'node:crypto'
 import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { prelude } from '../../../src/delivery/providers/prelude.ts'
 import { describeCarrier } from '../../helpers/carriers/carrier-contract.ts'
 import { startPrelude } from '../../helpers/carriers/prelude-server.ts'
+import { signAsPrelude } from '../../helpers/carriers/signed-callbacks.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
   createCallback,
@@ -132,11 +133,8 @@ describe('a receipt', () => {
         verification_id: 'vrf_1',
       },
     })
-  const callback = (body: string, signedBody = body) => {
-    const key = { key: keys.privateKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }
-    const signature = sign('sha256', Buffer.from(signedBody), key).toString('base64url')
-    return createCallback({ headers: { 'x-webhook-signature': `rsassa-pss-sha256=${signature}` }, body })
-  }
+  const callback = (body: string, signedBody = body) =>
+    createCallback({ ...signAsPrelude(signedBody, keys.privateKey), body })
 
   test.each([
     ['in_transit', 'sent'],

@@ -1,8 +1,9 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { generateKeyPairSync, sign } from 'node:crypto'
+import { generateKeyPairSync } from 'node:crypto'
 import { telnyxVerify } from '../../../src/delivery/providers/telnyx-verify.ts'
 import { describeCarrier } from '../../helpers/carriers/carrier-contract.ts'
 import { startTelnyxVerify, verifyProfileId } from '../../helpers/carriers/telnyx-verify-server.ts'
+import { signAsTelnyx } from '../../helpers/carriers/signed-callbacks.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { startProviderApi } from '../../helpers/provider-api.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
@@ -105,9 +106,7 @@ describe('a receipt', () => {
     // The example of Telnyx's page on webhooks.
     const payload = { id: 'v1', custom_code: '25565', delivery_status: status, type: 'sms' }
     const body = JSON.stringify({ data: { event_type: type, payload, record_type: 'event' } })
-    const signature = sign(null, Buffer.from(`${timestamp}|${body}`), keys.privateKey).toString('base64')
-    const headers = { 'telnyx-timestamp': timestamp, 'telnyx-signature-ed25519': signature }
-    return createCallback({ headers, body })
+    return createCallback(signAsTelnyx(body, keys.privateKey, timestamp))
   }
 
   test.each([

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { generateKeyPairSync, sign } from 'node:crypto'
+import { generateKeyPairSync } from 'node:crypto'
 import { telnyx } from '../../../src/delivery/providers/telnyx.ts'
 import { makeProvider } from '../../helpers/provider-server.ts'
+import { signAsTelnyx } from '../../helpers/carriers/signed-callbacks.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import { startProviderApi, trickyText, type ProviderApi } from '../../helpers/provider-api.ts'
 
@@ -95,11 +96,7 @@ describe('sending by Telnyx', () => {
 describe('receipts of Telnyx', () => {
   const call = (body: string, timestamp: string, key = privateKey) => ({
     url: 'https://otp.example.com/v1/callbacks/main/k8s2?request=otp_7',
-    headers: {
-      'telnyx-timestamp': timestamp,
-      'telnyx-signature-ed25519': sign(null, Buffer.from(`${timestamp}|${body}`), key).toString('base64'),
-    },
-    body,
+    ...signAsTelnyx(body, key, timestamp),
   })
   const now = () => String(api.nowSeconds())
   const event = (type: string, status: string, errors: unknown[] = []) =>

@@ -1,9 +1,9 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { createHash, createHmac } from 'node:crypto'
 import { vonageVerify } from '../../../src/delivery/providers/vonage-verify.ts'
 import { describeCarrier } from '../../helpers/carriers/carrier-contract.ts'
 import { startVonageVerify } from '../../helpers/carriers/vonage-verify-server.ts'
 import { testClock } from '../../helpers/clock.ts'
+import { signAsVonage } from '../../helpers/carriers/signed-callbacks.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
   createCallback,
@@ -151,12 +151,7 @@ describe('a status webhook', () => {
       type: 'summary',
       workflow: [],
     })
-    const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
-    const payloadHash = createHash('sha256').update(body).digest('hex')
-    const claims = { iat: Math.floor(testClock().now() / 1000), payload_hash: payloadHash }
-    const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`
-    const signature = createHmac('sha256', secret).update(signed).digest('base64url')
-    return createCallback({ headers: { authorization: `Bearer ${signed}.${signature}` }, body })
+    return createCallback(signAsVonage(body, secret, Math.floor(testClock().now() / 1000)))
   }
 
   test('that the request was blocked is a receipt of that class, so that no other provider sends', async () => {

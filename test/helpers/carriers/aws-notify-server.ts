@@ -3,8 +3,10 @@ import { startCarrierServer } from './carrier-server.ts'
 /**
  * AWS End User Messaging Notify by its API model: `pinpoint-sms-voice-v2` 2022-03-31, as in botocore 1.44.8. The pages of the user
  * guide on Notify say that a template or a default template is required, and that digits of calls are separated.
+ *
+ * @param certificate that of the SNS topic which reports events, in PEM
  */
-export function startAwsNotify() {
+export function startAwsNotify(certificate = '') {
   const feedback = new Map<string, string>()
   const configuration = {
     NotifyConfigurationArn: 'arn:aws:sms-voice:eu-central-1:123456789012:notify-configuration/nc-1',
@@ -19,7 +21,8 @@ export function startAwsNotify() {
   const exception = (type: string, fields: object = {}) =>
     Response.json({ __type: type, Message: 'no', ...fields }, { status: 400 })
 
-  const server = startCarrierServer(({ headers, body }, mode, messages) => {
+  const server = startCarrierServer(({ path, headers, body }, mode, messages) => {
+    if (path.endsWith('.pem')) return new Response(certificate)
     const operation = (headers['x-amz-target'] ?? '').replace('PinpointSMSVoiceV2.', '')
     const input: {
       NotifyConfigurationId?: string
