@@ -11,14 +11,14 @@ import { measureWal } from '../helpers/wal.ts'
 import { phoneAt } from './service.ts'
 
 /** Pages that a call may append to the write-ahead log, which is its cost on disk. */
-const pagesMax = { send: 2, verify: 0.8 }
+const pagesMax = { send: 0.8, verify: 0.8 }
 
 const developers = 200
 /** Concurrent calls, which share a transaction. */
 const batchCalls = 64
 /** Batches of a round, after which the log is emptied, so that it stays below 60 MB. */
 const roundBatches = 32
-const rounds = 8
+const rounds = 4
 /** Earlier rounds only fill the database: in a small one many calls share a page. */
 const measuredFrom = rounds / 2
 /** So long that the window of the rate limits ends for earlier calls, and their removal is measured too. */

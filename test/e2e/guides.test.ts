@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { loadConfig, processInput } from '../../src/config/config.ts'
 import { binaryPath, runBinary, runToEnd } from '../helpers/binary.ts'
 import {
   codeBlocks,
@@ -122,8 +123,9 @@ test('the configurations are valid, and the plan can be used', async () => {
       OTPD_SECRET_S3: 'x',
       SMS_GATEWAY_PASSWORD: 'y',
     }
-    const checked = await runBinary(reader.folder, ['config', 'check', '--config', path], { env })
-    expect({ block, ...checked }).toMatchObject({ block, exitCode: 0 })
+    // In this process: there are fifty of them.
+    const { config, problems } = loadConfig({ ...processInput({ config: path }), env })
+    expect({ block, problems, isValid: config !== null }).toEqual({ block, problems: [], isValid: true })
   }
   writeFileSync(path, codeBlocks(guide('configuration'), 'toml').join(''))
   await reader.type(`otpd admin set-plan ada@example.com team --config ${path}`)

@@ -8,7 +8,7 @@ import { runRounds } from './races/race.ts'
  * Rounds of up to 50 calls, and more until every outcome has occurred. Without a lock a race fails in the first of them;
  * `npm run fuzz` runs 100.
  */
-const rounds = 4
+const rounds = 2
 
 describeEachDatabase('concurrent calls:', (database, kind) => {
   const applicableRaces = races.filter(({ sqliteOnly }) => !sqliteOnly || kind === 'SQLite')

@@ -68,7 +68,7 @@ function plainUsage({ admissions, now }: State, limit: RateLimit<StoredPolicy>):
 
 export const admissionModel = defineBodyModel<Call, State>({
   name: 'the admissions of each limiter are those that were committed and not forgotten',
-  shortRuns: 60,
+  shortRuns: 30,
   call,
   open: async () => ({
     content: await withShortIds(...subjects),

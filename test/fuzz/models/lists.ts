@@ -139,7 +139,7 @@ const limits = [1, 2, 5, 50]
 
 export const listModel = defineBodyModel<Call, State>({
   name: 'lists are those of the rows at every moment',
-  shortRuns: 60,
+  shortRuns: 25,
   options: { listLimits: { recentMax: 6, sliceRows: 3 } },
   call,
   open: async () => ({

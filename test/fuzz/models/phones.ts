@@ -32,7 +32,7 @@ const pageRows = 3
 
 export const phoneModel = defineBodyModel<Call, State>({
   name: 'the record of each phone, and the list of identities, are those of the rows',
-  shortRuns: 60,
+  shortRuns: 25,
   options: { phoneTailMax: 4, listLimits: { recentMax: 4, sliceRows: 2 } },
   call,
   open: async () => ({ content: await withShortIds('dev_p'), state: {} }),

@@ -286,7 +286,7 @@ const toText = (outcome: Outcome | undefined) => JSON.stringify(outcome ?? null)
 
 export const sharedTransactionModel = defineModel<Call>({
   name: 'calls that share transactions get the results, and leave the rows, of calls that do not',
-  shortRuns: 40,
+  shortRuns: 15,
   options: { listLimits: { recentMax: 20, sliceRows: 3 }, phoneTailMax: 3 },
   call,
   callsMax: 12,
