@@ -134,11 +134,37 @@ const escapeSlack = (text: string) =>
 /** Posts a request for each notice; any answer but 2xx is a failure. */
 const postEach =
   ({ http }: AlertNeeds, toRequest: (notice: AlertNotice) => Omit<HttpRequest, 'method'>): SendAlert =>
-  async (notice, signal) =>
-    failureOf(await http.request({ method: 'POST', ...toRequest(notice) }, signal))
+  async (notice, signal) => {
+    const request = toRequest(notice)
+    return failureOf(await http.request({ method: 'POST', ...request }, signal), request.url)
+  }
 
-/** The answer is not repeated: it may contain the URL, which is a secret. */
-function failureOf(result: HttpResult): string | null {
-  if (result.kind !== 'response') return result.code === 'ABORTED' ? 'no answer in time' : result.code
+const isCertificateFault = (code: string) => /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/.test(code)
+
+/** Causes by the code of the system. */
+const causeTexts: Readonly<Record<string, string>> = {
+  ABORTED: 'no answer in time from',
+  ECONNREFUSED: 'connection refused by',
+  ECONNRESET: 'connection closed by',
+  ENOTFOUND: 'no such host:',
+  EAI_AGAIN: 'name server does not answer for',
+  EHOSTUNREACH: 'no route to',
+  ENETUNREACH: 'no route to',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'no TLS at',
+}
+
+/**
+ * Names the cause in plain words, with the host only: the path of the URL may be a secret, and the answer may repeat it.
+ */
+function failureOf(result: HttpResult, url: string): string | null {
+  if (result.kind !== 'response') {
+    const { host, hostname, port, protocol } = new URL(url)
+    const address = port === '' ? `${host}:${protocol === 'https:' ? 443 : 80}` : host
+    const cause = causeTexts[result.code]
+    if (cause !== undefined) return `${cause} ${result.code === 'ENOTFOUND' ? hostname : address}`
+    return isCertificateFault(result.code)
+      ? `certificate of ${address} not trusted (${result.code})`
+      : `no connection to ${address} (${result.code})`
+  }
   return result.status >= 200 && result.status < 300 ? null : `HTTP ${result.status}`
 }
