@@ -45,8 +45,8 @@ export function chooseTemplateText(
 }
 
 /**
- * Finds the best available locale: the exact one, else the nearest broader one (`pt` for `pt-AO`), else one
- * of the same language. Never one in another script (CLDR's likely subtags): `zh-HK` gets `zh-TW`, and
+ * Finds the best available locale: the exact one, else one of the same variety (`es-MX` for `es-419`, `pt-PT` for `pt-AO`),
+ * else the nearest broader one (`pt`), else one of the same language. Never one in another script (CLDR's likely subtags): `zh-HK` gets `zh-TW`, and
  * `sr-Latn` gets no Cyrillic.
  */
 export function matchLocale(requestedTag: string, available: readonly string[]): string | undefined {
@@ -56,10 +56,28 @@ export function matchLocale(requestedTag: string, available: readonly string[]):
     const locale = parseLocale(tag)
     return locale?.language === requested.language && likelyScript(locale) === likelyScript(requested)
   })
+  if (sameLanguage.includes(requested.baseName)) return requested.baseName
+  const variety = varietyOf(requested)
+  const sameVariety = sameLanguage.filter(
+    (tag) => variety !== undefined && varietyOf(parseLocale(tag)) === variety,
+  )
+  if (sameVariety.length > 0) return sameVariety.find((tag) => tag === variety) ?? sameVariety[0]
   const broader = sameLanguage
     .filter((tag) => `${requested.baseName}-`.startsWith(`${tag}-`))
     .toSorted((a, b) => b.length - a.length)
   return broader[0] ?? sameLanguage[0]
+}
+
+/** Regions of a language that has two written varieties, and the one of every other region, as CLDR's parent locales have them. */
+const varieties: Record<string, { regions: readonly string[]; theirs: string; others: string }> = {
+  es: { regions: ['ES', 'GQ', 'PH', 'EA', 'IC'], theirs: 'es-ES', others: 'es-419' },
+  pt: { regions: ['BR'], theirs: 'pt-BR', others: 'pt-PT' },
+}
+
+/** Variety of a locale that names a region; undefined for any other. */
+function varietyOf(locale: Intl.Locale | undefined): string | undefined {
+  const variety = locale?.region === undefined ? undefined : varieties[locale.language]
+  return variety && (variety.regions.includes(locale?.region ?? '') ? variety.theirs : variety.others)
 }
 
 /**

@@ -178,4 +178,17 @@ describe('the language of a message', () => {
     expect(matchLocale('zh-HK', ['zh', 'zh-TW'])).toBe('zh-TW')
     expect(matchLocale('sr-Latn-RS', ['sr', 'sr-Latn'])).toBe('sr-Latn')
   })
+
+  test.each([
+    ['es-419', ['es-ES', 'es-MX'], 'es-MX'],
+    ['es-AR', ['es', 'es-ES', 'es-MX', 'es-419'], 'es-419'],
+    ['es-AR', ['es', 'es-ES'], 'es'],
+    ['es-419', ['es-ES'], 'es-ES'],
+    ['es-GQ', ['es-MX', 'es-ES'], 'es-ES'],
+    ['es', ['es-ES', 'es-MX'], 'es-ES'],
+    ['pt-MZ', ['pt-BR', 'pt-PT'], 'pt-PT'],
+    ['pt', ['pt-BR', 'pt-PT'], 'pt-BR'],
+  ])('for %s of %j is that of the same variety, %s', (requestedLocale, available, found) => {
+    expect(matchLocale(requestedLocale, available)).toBe(found)
+  })
 })
