@@ -143,7 +143,7 @@ async function createApplication(
 ) {
   const projectId = await findProject(api, options.project)
   if (options.allowDuplicate !== true)
-    requireNewName('application', name, await listApplications(api, projectId))
+    await requireNewName('application', name, () => listApplications(api, projectId))
   const body = { ...settings, name, projectId, environment: options.env }
   const call = { body, headers: idempotencyHeaders(options) }
   return await api.asDeveloper('POST', '/v1/applications', call)

@@ -1,4 +1,4 @@
-import { CliError, exitCodes } from '../terminal/errors.ts'
+import { CliError, exitCodes, isOutOfScope } from '../terminal/errors.ts'
 import { printable } from '../terminal/text.ts'
 
 export type DuplicateOption = { allowDuplicate?: true }
@@ -6,15 +6,21 @@ export type DuplicateOption = { allowDuplicate?: true }
 export const duplicateFlag = '--allow-duplicate'
 
 /**
- * Refuses a name that is taken: two resources of one name can no longer be told apart by it.
+ * Refuses a name that is taken: two resources of one name can no longer be told apart by it. A token that may not
+ * list the names may not create either: the refusal of the creation then names the scope that it needs.
  *
+ * @param list loads what exists
  * @throws CliError NAME_TAKEN
  */
-export function requireNewName(
+export async function requireNewName(
   noun: 'project' | 'application',
   name: string,
-  existing: { id: string; name: string }[],
-) {
+  list: () => Promise<{ id: string; name: string }[]>,
+): Promise<void> {
+  const existing = await list().catch((error: unknown) => {
+    if (isOutOfScope(error)) return []
+    throw error
+  })
   const taken = existing.find((resource) => resource.name === name)
   if (taken === undefined) return
   throw new CliError(

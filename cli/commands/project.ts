@@ -56,7 +56,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
         const { paint } = output
         const { description } = options
         const { api } = connect()
-        if (options.allowDuplicate !== true) requireNewName('project', name, await listProjects(api))
+        if (options.allowDuplicate !== true) await requireNewName('project', name, () => listProjects(api))
         const body = { name, ...(description !== undefined && { description }) }
         const call = { body, headers: idempotencyHeaders(options) }
         const response = await api.asDeveloper('POST', '/v1/projects', call)

@@ -85,6 +85,10 @@ test('a token for support lists, unlocks and erases a number, and sees no secret
     expect((await host.server.otpd(['user', 'unlock', digits], { env })).stdout).toContain(
       '+447700900124 was not locked',
     )
+  // Creating needs the scope write; listing the names before that, the scope read.
+  expect((await host.server.otpd(['project', 'create', 'shop-2'], { env })).stderr).toContain(
+    'the scope write',
+  )
   const terminal = await host.open([], undefined, env)
   await terminal.waitUntil(() => !terminal.isRestored(), 'keys to be read')
   terminal.press('/', '+447700900124', 'enter')
