@@ -141,14 +141,14 @@ function createVonageVerify(settings: SettingValues<typeof fields>, needs: Provi
 
     // Vonage asks for the check with every custom code: without it, its fraud filter takes the traffic for unverified.
     async reportOutcome({ messageId, code, outcome }, signal) {
-      const check = {
+      if (outcome !== 'verified')
+        return readCancelResult(await http.request(await cancel(messageId), signal), readCode)
+      const request = {
         method: 'POST',
         url: `${url}/${encodeURIComponent(messageId)}`,
         headers: await headers(),
+        body: JSON.stringify({ code }),
       } as const
-      if (outcome !== 'verified')
-        return readCancelResult(await http.request(await cancel(messageId), signal), readCode)
-      const request = { ...check, body: JSON.stringify({ code }) }
       return readReportResult(await http.request(request, signal), readCode)
     },
 

@@ -51,13 +51,14 @@ const changeMessageCounts = (
     nameSender,
   )
 
-/**
- * Counts a phone that a proof has verified as evidence, as one that entered a code. Never rejects.
- *
- * @param sender before the verification; there was no message to take back
- */
-export function countProved(needs: CountNeeds, request: OtpRequest, sender: Sender): Promise<void> {
-  const keys = needs.guard.keysToConvert(request, sender, request.createdAt)
+/** A request that a proof has verified, and its sender before: there was no message to take back. */
+export type RecordedProof = { request: OtpRequest; sender: Sender; guardKeys: GuardKeys | undefined }
+
+/** Counts a phone that a proof has verified as evidence, as one that entered a code. Never rejects. */
+export function countProved(
+  needs: CountNeeds,
+  { request, sender, guardKeys: keys }: RecordedProof,
+): Promise<void> {
   const convert = (rows: Rows, now: number) => needs.guard.convert(rows.guard, keys, request, sender, now)
   return changeCounts(needs, () => keys, convert)
 }

@@ -3,7 +3,6 @@ import { idempotencyLifetimeMs, readEarlierResult, runIdempotently } from '../li
 import { breakdownChange, countChange } from '../log/counts.ts'
 import { eventChange } from '../log/event-change.ts'
 import type { CallingApplication } from '../model/application.ts'
-import type { Sender } from '../model/guard.ts'
 import { canonicalPhone } from '../model/canonical-phone.ts'
 import { deriveCode, hashCode, newCodeSalt } from '../model/code.ts'
 import { hashContexts } from '../model/context.ts'
@@ -22,7 +21,7 @@ import type { OtpNeeds } from './needs.ts'
 import { loadPhone, readNationalPhone, tryReadPhone, withRequest } from './phones.ts'
 import { otpRateLimit } from './rate-limits.ts'
 import { admit } from '../limits/rate-limit.ts'
-import { countProved } from './guard-counts.ts'
+import { countProved, type RecordedProof } from './guard-counts.ts'
 import { utcDay } from '../../shared/durations.ts'
 
 export type ProofInput = Proof & {
@@ -36,9 +35,6 @@ export type ProofInput = Proof & {
 
 /** The part of a proved request that answers the call, and that is saved under its idempotency key. */
 type ProvedOtp = { requestId: string; phone: string; verifiedAt: number }
-
-/** A proof that was recorded, and what was known about the end user before it. No message of it was counted. */
-type RecordedProof = { request: OtpRequest; sender: Sender }
 
 type ProveTables = 'changes' | 'checkBudgets' | 'idempotency' | 'phones' | 'webhookEndpoints'
 
@@ -83,7 +79,7 @@ export function createOtpProve(needs: OtpNeeds) {
         return { requestId, phone, verifiedAt }
       },
     )
-    if (recorded && !replayed) await countProved(needs, recorded.request, recorded.sender)
+    if (recorded && !replayed) await countProved(needs, recorded)
     return { ...value, replayed, rate }
   }
 
@@ -137,7 +133,8 @@ export function createOtpProve(needs: OtpNeeds) {
       previousRequest: known.newestRequest,
     })
     const sender = { ...senderOf(known, request), isKnownPhone: true }
-    const network = guard.keysToConvert(request, sender, now)?.subjects?.network
+    const guardKeys = guard.keysToConvert(request, sender, now)
+    const network = guardKeys?.subjects?.network
     const after = afterVerification(withRequest(known, request), newId, request, trust, now, network)
     const subscribers = await tx.webhookEndpoints.subscribers(appId)
     const counts = { requests: 1, verified: 1, active: after.addedToDay === undefined ? 0 : 1 }
@@ -153,7 +150,7 @@ export function createOtpProve(needs: OtpNeeds) {
       eventChange(newId, 'otp.verified', request, subscribers, now),
     )
     await tx.changes.apply(changes)
-    return { request, sender }
+    return { request, sender, guardKeys }
   }
 
   /** Builds a request that is verified from the start. As every request it has a code, which is never shown. */
