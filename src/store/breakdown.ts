@@ -8,8 +8,8 @@ import type {
 } from '../domain/store/analytics.ts'
 import { keysOf } from '../shared/fields.ts'
 import type { Connection } from './engine/connection.ts'
-import { onTable } from './engine/on-table.ts'
-import { type FilterPlaceholders, prepareFiltered, textParam } from './engine/query-params.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
+import { type FilterPlaceholders, prepareFiltered } from './engine/query-params.ts'
 import { columnsOf, countReaders, insertInto } from './engine/row-writes.ts'
 
 /** Fields of the primary key; all others are counts. */
@@ -55,12 +55,7 @@ export function createBreakdownStore(connection: Connection): BreakdownStore {
     executor,
     insertInto(columns, { onConflict: { key: keyFields, others: 'add' } }),
   )
-  const findCurrency = database.prepare(() =>
-    executor
-      .select({ value: meta.value })
-      .from(meta)
-      .where(eq(meta.name, textParam('name'))),
-  )
+  const findMeta = prepareFind(connection, meta, 'name')
   // The key begins with the day, so that each day is a place of its own.
   const isOwnBreakdown = ({ developerId, firstDay, lastDay, environment }: FilterPlaceholders<RangeFilter>) =>
     and(
@@ -158,7 +153,7 @@ export function createBreakdownStore(connection: Connection): BreakdownStore {
       }),
 
     async costCurrency() {
-      const [row] = await findCurrency({ name: costCurrencyName })
+      const row = await findMeta({ name: costCurrencyName })
       const [currency = '', since = ''] = row?.value.split(' ') ?? []
       return row && { currency, since: Number(since) }
     },

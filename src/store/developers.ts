@@ -2,10 +2,11 @@ import { and, asc, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { DeveloperStore } from '../domain/store/developers.ts'
 import type { Connection } from './engine/connection.ts'
-import { onTable } from './engine/on-table.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
 import { textParam } from './engine/query-params.ts'
 
-export function createDeveloperStore({ database, executor }: Connection): DeveloperStore {
+export function createDeveloperStore(connection: Connection): DeveloperStore {
+  const { database, executor } = connection
   const { developers, refreshTokens } = database.tables
   const rows = onTable(executor, developers)
   const configurationChanged = () => database.sqlite?.configuration.increment()
@@ -13,7 +14,7 @@ export function createDeveloperStore({ database, executor }: Connection): Develo
     eq(developers.issuer, sql.placeholder('issuer')),
     eq(developers.subject, sql.placeholder('subject')),
   )
-  const selectBySubject = database.prepare(() => executor.select().from(developers).where(hasSubject))
+  const findBySubject = prepareFind(connection, developers, 'issuer', 'subject')
   const hasSession = sql`exists (select 1 from ${refreshTokens} where ${refreshTokens.family} = ${textParam('sessionId')})`
   // Prepared because every console request runs it.
   const selectLogin = database.prepare(() =>
@@ -33,10 +34,7 @@ export function createDeveloperStore({ database, executor }: Connection): Develo
   return {
     find: (id) => rows.find(eq(developers.id, id)),
 
-    async findBySubject(issuer, subject) {
-      const [developer] = await selectBySubject({ issuer, subject })
-      return developer
-    },
+    findBySubject: async (issuer, subject) => findBySubject({ issuer, subject }),
 
     async findLogin(issuer, subject, sessionId) {
       const [row] = await selectLogin({ issuer, subject, sessionId })

@@ -3,6 +3,7 @@ import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
 import { type FilterPlaceholders, inJson, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
+import { prepareFind } from './engine/on-table.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { type AppendNeeds, createEventAppending } from './event-appending.ts'
 import { phoneRow } from './event-rows.ts'
@@ -26,11 +27,9 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
   // Written by `append` from a LogType.
   const columns = { ...listed, type: sql<LogType>`${events.type}` }
 
-  const readCounter = database.prepare(() =>
-    executor.select({ value: counters.value }).from(counters).where(eq(counters.name, 'event_seq')),
-  )
+  const findCounter = prepareFind(connection, counters, 'name')
   async function newestSeq(): Promise<number> {
-    const [counter] = await readCounter({})
+    const counter = await findCounter({ name: 'event_seq' })
     if (!counter) throw new Error('the counter of log entries is missing')
     return counter.value
   }

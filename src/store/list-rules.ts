@@ -1,9 +1,9 @@
-import { asc, eq, lte, sql } from 'drizzle-orm'
+import { asc, lte, sql } from 'drizzle-orm'
 import type { ListRule } from '../domain/model/list-rule.ts'
 import type { ListRuleStore } from '../domain/store/list-rules.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { Connection } from './engine/connection.ts'
-import { onTable } from './engine/on-table.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
 import { rememberConfiguration } from './remember.ts'
 
 /** Rules of developers by the version of their list, on PostgreSQL. All connections of a node share them. */
@@ -16,15 +16,10 @@ const none: readonly ListRule[] = []
 export function createListRuleStore(connection: Connection, cache: RuleCache): ListRuleStore {
   const { database, executor, sealing } = connection
   const { guardRules: table } = database.tables
-  const select = database.prepare(() =>
-    executor
-      .select()
-      .from(table)
-      .where(eq(table.developerId, sql.placeholder('developerId'))),
-  )
+  const find = prepareFind(connection, table, 'developerId')
 
   const read = (developerId: string) =>
-    andThen(select({ developerId }), ([row]) => {
+    andThen(find({ developerId }), (row) => {
       const text = row ? sealing.openText('guard_rules.rules', developerId, row.rules) : null
       // `save` is the only writer.
       const rules = text === null ? none : (JSON.parse(text) as ListRule[])

@@ -9,6 +9,7 @@ import {
   prepareFiltered,
 } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
+import { prepareFind } from './engine/on-table.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
 import { requestsLists, statusLists } from './sqlite/list-numbers.ts'
@@ -41,14 +42,8 @@ type IdsFilter = { ids: string; status: OtpStatus | undefined; pendingAt: number
 export function createOtpRequestStore(connection: Connection): OtpRequestStore {
   const { database, executor, sealing } = connection
   const { otpRequests: otp } = database.tables
-  const p = sql.placeholder
 
-  const find = database.prepare(() =>
-    executor
-      .select()
-      .from(otp)
-      .where(eq(otp.id, p('id'))),
-  )
+  const find = prepareFind(connection, otp, 'id')
   const writes = createRequestWrites(database.tables, sealing)
   const writeNew = database.writeRows(executor, writes.insert)
   const writeChanged = database.writeRows(executor, writes.update)
@@ -151,14 +146,14 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
   }
 
   const toRequest = (row: RequestRow) => toOtpRequest(sealing, row)
-  const toFirstRequest = (rows: RequestRow[]) => (rows[0] ? toRequest(rows[0]) : undefined)
 
   return {
-    find: (id) => andThen(find({ id }), toFirstRequest),
+    find: (id) => andThen(find({ id }), (row) => row && toRequest(row)),
 
     async lock(id) {
       await database.lock(executor, otp, otp.id, id)
-      return toFirstRequest(await find({ id }))
+      const row = await find({ id })
+      return row && toRequest(row)
     },
 
     async list(query) {

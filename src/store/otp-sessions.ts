@@ -1,4 +1,4 @@
-import { asc, eq, gt, inArray, sql, type InferSelectModel } from 'drizzle-orm'
+import { asc, eq, gt, inArray, type InferSelectModel } from 'drizzle-orm'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { OtpSession } from '../domain/model/session.ts'
 import type { OtpSessionStore } from '../domain/store/otp-sessions.ts'
@@ -27,13 +27,7 @@ export function createOtpSessionStore(connection: Connection): OtpSessionStore {
   const { database, executor, sealing } = connection
   const { otpSessions: sessions } = database.tables
   const rows = onTable(executor, sessions)
-  const find = database.prepare(() =>
-    executor
-      .select()
-      .from(sessions)
-      .where(eq(sessions.id, sql.placeholder('id'))),
-  )
-
+  const find = prepareFind(connection, sessions, 'id')
   const findByToken = prepareFind(connection, sessions, 'tokenHash')
 
   return {
@@ -43,7 +37,7 @@ export function createOtpSessionStore(connection: Connection): OtpSessionStore {
       await rows.insert({ ...row, details: sealed })
     },
 
-    find: (id) => andThen(find({ id }), ([row]) => row && toSession(sealing, row)),
+    find: (id) => andThen(find({ id }), (row) => row && toSession(sealing, row)),
 
     async findByToken(tokenHash) {
       const row = await findByToken({ tokenHash })

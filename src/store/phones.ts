@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNotNull, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, isNotNull, lt } from 'drizzle-orm'
 import { emptyRecord, type LocatedPhone, type PhoneRecord } from '../domain/model/phone-record.ts'
 import type { PhoneHandle, PhoneStore } from '../domain/store/phones.ts'
 import {
@@ -8,6 +8,7 @@ import {
   prepareFiltered,
   textParam,
 } from './engine/query-params.ts'
+import { prepareFind } from './engine/on-table.ts'
 import type { Connection } from './engine/connection.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
 import { createPhoneWrites, isUnused, openRecord, type PhoneRow } from './phone-rows.ts'
@@ -20,35 +21,20 @@ import { environments } from '../shared/otp-values.ts'
 const pseudonymRecords = 'phones_by_pseudonym'
 
 /** Stores the records of phones. */
-export function createPhoneStore({ database, executor, sealing }: Connection): PhoneStore {
+export function createPhoneStore(connection: Connection): PhoneStore {
+  const { database, executor, sealing } = connection
   const toRecord = (row: PhoneRow) => openRecord(sealing, row)
   const writes = createPhoneWrites(database.tables, sealing)
   const { phones, meta } = database.tables
   const isReader = executor === database.read
-  const p = sql.placeholder
 
-  const findByKey = database.prepare(() =>
-    executor
-      .select()
-      .from(phones)
-      .where(eq(phones.key, p('key'))),
-  )
+  const findByKey = prepareFind(connection, phones, 'key')
   const insert = database.writeRows(executor, writes.insert)
   const update = database.writeRows(executor, writes.update)
   // PostgreSQL
   const insertMissing = database.writeRows(executor, writes.insertMissing)
-  const findByHash = database.prepare(() =>
-    executor
-      .select()
-      .from(phones)
-      .where(eq(phones.phoneHash, p('hash'))),
-  )
-  const findMeta = database.prepare(() =>
-    executor
-      .select({ value: meta.value })
-      .from(meta)
-      .where(eq(meta.name, p('name'))),
-  )
+  const findByHash = prepareFind(connection, phones, 'phoneHash')
+  const findMeta = prepareFind(connection, meta, 'name')
   type PageFilter = {
     developerId: string | number
     environment: Environment
@@ -105,18 +91,18 @@ export function createPhoneStore({ database, executor, sealing }: Connection): P
   const index = database.sqlite?.phoneIndex[isReader ? 'committed' : 'uncommitted']
 
   function findRow(hash: string): Awaitable<PhoneRow | undefined> {
-    if (!index) return andThen(findByHash({ hash }), ([row]) => row)
+    if (!index) return findByHash({ phoneHash: hash })
     if (isReader) database.sqlite?.refresh()
     // SQLite has its rows at once. Those of other phones may have hashes that begin alike.
-    const rows = index.keys(hash).flatMap((key) => findByKey({ key }) as PhoneRow[])
-    return rows.find((row) => row.phoneHash === hash)
+    const rows = index.keys(hash).map((key) => findByKey({ key }) as PhoneRow | undefined)
+    return rows.find((row) => row?.phoneHash === hash)
   }
 
   /** Finds the record of a handle that was loaded, without a row, before this transaction inserted it. SQLite only. */
   function findAdded(hash: string): PhoneRow | undefined {
     const key = index?.recentKey(hash)
     // SQLite has it at once.
-    return key === undefined ? undefined : (findByKey({ key }) as PhoneRow[])[0]
+    return key === undefined ? undefined : (findByKey({ key }) as PhoneRow | undefined)
   }
 
   const lockRow = async (hash: string) => database.lock(executor, phones, phones.phoneHash, hash)
@@ -204,7 +190,7 @@ export function createPhoneStore({ database, executor, sealing }: Connection): P
       return rows.map((row) => ({ key: row.key, hash: row.phoneHash, record: toRecord(row) }))
     },
 
-    hasPseudonymRecords: () => andThen(findMeta({ name: pseudonymRecords }), (found) => found.length > 0),
+    hasPseudonymRecords: () => andThen(findMeta({ name: pseudonymRecords }), (found) => found !== undefined),
 
     async notePseudonymRecords() {
       await executor.insert(meta).values({ name: pseudonymRecords, value: '1' }).onConflictDoNothing()

@@ -1,10 +1,10 @@
-import { and, asc, eq, gt, isNull, sql, type InferSelectModel } from 'drizzle-orm'
+import { and, asc, eq, gt, isNull, type InferSelectModel } from 'drizzle-orm'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { RelayedMessage } from '../domain/model/relayed-message.ts'
 import type { RelayedMessageStore } from '../domain/store/relayed-messages.ts'
 import type { Connection } from './engine/connection.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { onTable } from './engine/on-table.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -20,15 +20,11 @@ export const toRelayedMessage = (sealing: Sealing, row: Row): RelayedMessage => 
 })
 
 /** Stores messages with codes of other systems. */
-export function createRelayedMessageStore({ database, executor, sealing }: Connection): RelayedMessageStore {
+export function createRelayedMessageStore(connection: Connection): RelayedMessageStore {
+  const { database, executor, sealing } = connection
   const { relayedMessages: messages } = database.tables
   const rows = onTable(executor, messages)
-  const find = database.prepare(() =>
-    executor
-      .select()
-      .from(messages)
-      .where(eq(messages.id, sql.placeholder('id'))),
-  )
+  const find = prepareFind(connection, messages, 'id')
 
   return {
     async insert(message) {
@@ -56,7 +52,7 @@ export function createRelayedMessageStore({ database, executor, sealing }: Conne
       return own?.id
     },
 
-    find: (id) => andThen(find({ id }), ([row]) => row && toRelayedMessage(sealing, row)),
+    find: (id) => andThen(find({ id }), (row) => row && toRelayedMessage(sealing, row)),
 
     async update({ id, status, messageId, outcome, chargedPrice }) {
       await rows.update({ status, messageId, outcome, chargedPrice }, eq(messages.id, id))

@@ -9,6 +9,7 @@ import {
   type SQL,
 } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { andThen, type Awaitable } from '../../domain/model/awaitable.ts'
 import type { Connection } from './connection.ts'
 import type { QueryExecutor } from './database.ts'
 
@@ -104,22 +105,21 @@ export function onTable<T extends SQLiteTable>(executor: QueryExecutor, table: T
 }
 
 /**
- * Prepares the look-up of the first row with values of some columns. For calls of end users: to write the statement again takes
- * longer than the call.
+ * Prepares the look-up of a row by the values of some columns: to write the statement again takes longer than to run it.
+ * SQLite has the row at once.
  */
 export function prepareFind<T extends SQLiteTable, Name extends keyof InferSelectModel<T> & string>(
   { database, executor }: Connection,
   table: T,
   ...columns: readonly Name[]
-): (key: Pick<InferSelectModel<T>, Name>) => Promise<InferSelectModel<T> | undefined> {
+): (key: Pick<InferSelectModel<T>, Name>) => Awaitable<InferSelectModel<T> | undefined> {
   const untyped: SQLiteTable = table
   const all = getTableColumns(table)
   const select = database.prepare(() =>
     executor
       .select()
       .from(untyped)
-      .where(and(...columns.map((name) => eq(all[name] as SQLiteColumn, sql.placeholder(name)))))
-      .limit(1),
+      .where(and(...columns.map((name) => eq(all[name] as SQLiteColumn, sql.placeholder(name))))),
   )
-  return async (key) => (await select(key))[0] as InferSelectModel<T> | undefined
+  return (key) => andThen(select(key), ([row]) => row as InferSelectModel<T> | undefined)
 }
