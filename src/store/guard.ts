@@ -14,6 +14,7 @@ import { andThen } from '../domain/model/awaitable.ts'
 import type { Connection } from './engine/connection.ts'
 import { toCallerError } from './engine/errors.ts'
 import { inKeyOrder, valuesInKeyOrder } from './engine/key-order.ts'
+import { pageAfter } from './engine/page-after.ts'
 import { columnsOf, insertInto } from './engine/row-writes.ts'
 
 type StoredRow = Omit<GuardRow, 'windows'> & { subject: string; windows: string }
@@ -90,12 +91,7 @@ export function createGuardStore(connection: Connection): GuardStore {
     async listKeys(after, limit) {
       cache?.write()
       const { subject } = usage
-      const rows = await executor
-        .select({ subject })
-        .from(usage)
-        .where(gt(subject, after))
-        .orderBy(subject)
-        .limit(limit)
+      const rows = await pageAfter(executor, { subject }, subject, after, limit)
       return rows.map((row) => row.subject)
     },
 

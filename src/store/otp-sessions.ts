@@ -1,10 +1,11 @@
-import { asc, eq, gt, inArray, type InferSelectModel } from 'drizzle-orm'
+import { eq, getTableColumns, inArray, type InferSelectModel } from 'drizzle-orm'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { OtpSession } from '../domain/model/session.ts'
 import type { OtpSessionStore } from '../domain/store/otp-sessions.ts'
 import type { Connection } from './engine/connection.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
+import { pageAfter } from './engine/page-after.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -48,12 +49,7 @@ export function createOtpSessionStore(connection: Connection): OtpSessionStore {
       rows.update({ status, requestId, sends }, eq(sessions.id, id)),
 
     async listPhones(after, limit) {
-      const found = await executor
-        .select()
-        .from(sessions)
-        .where(gt(sessions.id, after))
-        .orderBy(asc(sessions.id))
-        .limit(limit)
+      const found = await pageAfter(executor, getTableColumns(sessions), sessions.id, after, limit)
       return found.map((row) => {
         const { id, developerId } = row
         return { id, developerId, phone: toSession(sealing, row)?.phone ?? null }

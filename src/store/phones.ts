@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNotNull, lt } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, isNotNull, lt } from 'drizzle-orm'
 import { emptyRecord, type LocatedPhone, type PhoneRecord } from '../domain/model/phone-record.ts'
 import type { PhoneHandle, PhoneStore } from '../domain/store/phones.ts'
 import {
@@ -8,6 +8,7 @@ import {
   prepareFiltered,
   textParam,
 } from './engine/query-params.ts'
+import { pageAfter } from './engine/page-after.ts'
 import { prepareFind } from './engine/on-table.ts'
 import type { Connection } from './engine/connection.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
@@ -181,12 +182,7 @@ export function createPhoneStore(connection: Connection): PhoneStore {
     },
 
     async scan(afterKey, limit) {
-      const rows = await executor
-        .select()
-        .from(phones)
-        .where(gt(phones.key, afterKey))
-        .orderBy(asc(phones.key))
-        .limit(limit)
+      const rows = await pageAfter(executor, getTableColumns(phones), phones.key, afterKey, limit)
       return rows.map((row) => ({ key: row.key, hash: row.phoneHash, record: toRecord(row) }))
     },
 

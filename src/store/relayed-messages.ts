@@ -1,10 +1,11 @@
-import { and, asc, eq, gt, isNull, type InferSelectModel } from 'drizzle-orm'
+import { and, eq, isNull, type InferSelectModel } from 'drizzle-orm'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { RelayedMessage } from '../domain/model/relayed-message.ts'
 import type { RelayedMessageStore } from '../domain/store/relayed-messages.ts'
 import type { Connection } from './engine/connection.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
+import { pageAfter } from './engine/page-after.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -59,12 +60,8 @@ export function createRelayedMessageStore(connection: Connection): RelayedMessag
     },
 
     async listPhones(after, limit) {
-      const found = await executor
-        .select({ id: messages.id, developerId: messages.developerId, phone: messages.phone })
-        .from(messages)
-        .where(gt(messages.id, after))
-        .orderBy(asc(messages.id))
-        .limit(limit)
+      const { id, developerId, phone } = messages
+      const found = await pageAfter(executor, { id, developerId, phone }, id, after, limit)
       return found.map((row) => ({ ...row, phone: sealing.openPhone(phoneColumn, row.id, row.phone) }))
     },
 

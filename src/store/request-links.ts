@@ -1,6 +1,7 @@
-import { asc, eq, gt, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { OtpRequestStore } from '../domain/store/otp-requests.ts'
 import type { Connection } from './engine/connection.ts'
+import { pageAfter } from './engine/page-after.ts'
 import { isSealed } from './engine/sealing.ts'
 
 /** Stores the links that make a list of the requests of each phone. */
@@ -35,12 +36,8 @@ export function createRequestLinks({
 
     async listUnsealed(after, limit) {
       const { id, developerId, environment, phone, country } = otp
-      const rows = await executor
-        .select({ id, developerId, environment, phone, country })
-        .from(otp)
-        .where(gt(id, after))
-        .orderBy(asc(id))
-        .limit(limit)
+      const columns = { id, developerId, environment, phone, country }
+      const rows = await pageAfter(executor, columns, id, after, limit)
       const firstSealed = rows.findIndex((row) => isSealed(row.phone))
       return firstSealed === -1 ? rows : rows.slice(0, firstSealed)
     },

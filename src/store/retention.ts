@@ -1,9 +1,10 @@
-import { and, asc, between, eq, gt, inArray, isNotNull, lt, ne, sql } from 'drizzle-orm'
+import { and, asc, between, eq, inArray, isNotNull, lt, ne, sql } from 'drizzle-orm'
 import { erasedPhone } from '../domain/model/pseudonyms.ts'
 import { withoutMessageIds } from '../domain/model/try-lines.ts'
 import type { RetentionStore } from '../domain/store/retention.ts'
 import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
+import { pageAfter } from './engine/page-after.ts'
 import { payloadRow, phoneRow } from './event-rows.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { noteDeletedMessages } from './inbox.ts'
@@ -67,17 +68,10 @@ export function createRetentionStore({ database, executor, sealing }: Connection
       void (await scans.put({ scan, checkpoint }, { target: checkpoints.scan, set: { checkpoint } })),
 
     async listRequests(after, before, limit) {
-      const rows = await executor
-        .select({
-          id: requests.id,
-          developerId: requests.developerId,
-          environment: requests.environment,
-          phone: requests.phone,
-        })
-        .from(requests)
-        .where(and(gt(requests.id, after), before === undefined ? undefined : lt(requests.id, before)))
-        .orderBy(asc(requests.id))
-        .limit(limit)
+      const { id, developerId, environment, phone } = requests
+      const isBefore = before === undefined ? undefined : lt(id, before)
+      const columns = { id, developerId, environment, phone }
+      const rows = await pageAfter(executor, columns, id, after, limit, isBefore)
       return rows.map((row) => ({
         ...row,
         phone: sealing.openPhone('otp_requests.phone', row.id, row.phone),
@@ -85,36 +79,19 @@ export function createRetentionStore({ database, executor, sealing }: Connection
     },
 
     async listEvents(afterSeq, limit) {
-      const rows = await executor
-        .select({
-          seq: events.seq,
-          developerId: events.developerId,
-          requestId: events.requestId,
-          phone: events.phone,
-          at: events.at,
-        })
-        .from(events)
-        .where(gt(events.seq, afterSeq))
-        .orderBy(asc(events.seq))
-        .limit(limit)
+      const { seq, developerId, requestId, phone, at } = events
+      const rows = await pageAfter(executor, { seq, developerId, requestId, phone, at }, seq, afterSeq, limit)
       return rows.map((row) => ({
         ...row,
         phone: sealing.openPhone('otp_requests.phone', phoneRow(row), row.phone),
       }))
     },
 
-    listDeliveries: async (after, limit, endpointId) =>
-      executor
-        .select({ id: deliveries.id, eventSeq: deliveries.eventSeq })
-        .from(deliveries)
-        .where(
-          and(
-            gt(deliveries.id, after),
-            endpointId === undefined ? undefined : eq(deliveries.endpointId, endpointId),
-          ),
-        )
-        .orderBy(asc(deliveries.id))
-        .limit(limit),
+    async listDeliveries(after, limit, endpointId) {
+      const { id, eventSeq } = deliveries
+      const isOfEndpoint = endpointId === undefined ? undefined : eq(deliveries.endpointId, endpointId)
+      return pageAfter(executor, { id, eventSeq }, id, after, limit, isOfEndpoint)
+    },
 
     async replaceInRequest(id, phone) {
       await database.lock(executor, requests, requests.id, id)
@@ -138,12 +115,8 @@ export function createRetentionStore({ database, executor, sealing }: Connection
     },
 
     async findResponseBatchEnd(after, before, limit) {
-      const rows = await executor
-        .select({ id: attempts.deliveryId })
-        .from(attempts)
-        .where(and(gt(attempts.deliveryId, after), lt(attempts.deliveryId, before)))
-        .orderBy(asc(attempts.deliveryId))
-        .limit(limit)
+      const id = attempts.deliveryId
+      const rows = await pageAfter(executor, { id }, id, after, limit, lt(id, before))
       return rows.at(-1)?.id
     },
 

@@ -1,7 +1,8 @@
-import { and, asc, eq, gt, isNotNull, isNull, lt } from 'drizzle-orm'
+import { and, eq, isNotNull, isNull, lt } from 'drizzle-orm'
 import type { TotpSecretStore } from '../domain/store/totp-secrets.ts'
 import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
+import { pageAfter } from './engine/page-after.ts'
 
 export function createTotpSecretStore({ database, executor }: Connection): TotpSecretStore {
   const { totpSecrets: table, recoveryCodes } = database.tables
@@ -9,13 +10,10 @@ export function createTotpSecretStore({ database, executor }: Connection): TotpS
   const codes = onTable(executor, recoveryCodes)
   const isOwn = (developerId: string) => eq(table.developerId, developerId)
   return {
-    list: async (after, limit) =>
-      executor
-        .select({ developerId: table.developerId, secret: table.secret })
-        .from(table)
-        .where(gt(table.developerId, after))
-        .orderBy(asc(table.developerId))
-        .limit(limit),
+    async list(after, limit) {
+      const { developerId, secret } = table
+      return pageAfter(executor, { developerId, secret }, developerId, after, limit)
+    },
 
     reseal: (developerId, secret) => secrets.update({ secret }, isOwn(developerId)),
     find: (developerId) => secrets.find(isOwn(developerId)),
