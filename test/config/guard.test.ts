@@ -16,7 +16,8 @@ describe('the guard', () => {
     const newcomer = requireConfig(loadEnv({}))
     expect(newcomer.guard).toEqual(guard as typeof newcomer.guard)
     expect(newcomer.budgets.phoneSend).toBe('monitor')
-    const provider = '[[providers]]\nname = "main"\nkind = "http-template"\nurl = "http://127.0.0.1:1/"\n'
+    const provider =
+      '[[providers]]\nname = "main"\nkind = "http-template"\nurl = "http://127.0.0.1:1/{{code}}"\n'
     const live = requireConfig(loadFile(provider))
     expect([live.guard.mode, live.budgets.phoneSend]).toEqual(['enforce', 'enforce'])
     const explicit = requireConfig(

@@ -21,7 +21,7 @@ const spare = {
   values: {
     method: 'POST',
     bodyType: 'json',
-    body: '{"to": "{{to}}"}',
+    body: '{"to": "{{to}}", "text": "{{text}}"}',
     successStatus: '2xx',
     channels: 'sms',
   },

@@ -14,7 +14,7 @@ test('the test of a provider says what it answered, and when that was too late f
     },
   })
   const values = {
-    url: gateway.url.href,
+    url: `${gateway.url.href}?text={{text}}`,
     method: 'GET',
     bodyType: 'json',
     successStatus: '2xx',
@@ -50,7 +50,11 @@ test('the list says which providers take delivery receipts with their settings',
       kind: 'telnyx-verify',
       values: { ...telnyx, publicKey, baseUrl: 'https://api.telnyx.com' },
     },
-    { name: 'gateway', kind: 'http-template', values: { url: 'https://sms.example.com', channels: 'sms' } },
+    {
+      name: 'gateway',
+      kind: 'http-template',
+      values: { url: 'https://sms.example.com/{{code}}', channels: 'sms' },
+    },
   ]
   const providers = openProviders({ delivery: { providers: settings, routes: [] } }, '0')
   const listed = await providers.list()

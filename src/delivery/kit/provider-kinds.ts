@@ -61,6 +61,8 @@ export type ProviderKind = {
   oneOf?: readonly string[]
   /** Sets of settings that must be given together or not at all. */
   together?: readonly (readonly string[])[]
+  /** Finds a fault that only several valid settings together show. */
+  findFault?(values: Readonly<Record<string, string>>): SettingFault | undefined
   /** @throws Error if the values are invalid: call `findSettingFaults` first */
   create(values: Readonly<Record<string, string>>, needs: ProviderNeeds): Provider
 }
@@ -90,14 +92,19 @@ export function defineKind<const Fields extends SettingFields>(
   return kind
 }
 
-type SettingFault = { name: string; fault: string; remedy: string }
+export type SettingFault = { name: string; fault: string; remedy: string }
 
 /**
  * Validates settings; returns all faults, in the order of the fields. Never includes a value: it may be a
  * secret.
  */
 export function findSettingFaults(
-  { fields, oneOf = [], together = [] }: Pick<ProviderKind, 'fields' | 'oneOf' | 'together'>,
+  {
+    fields,
+    oneOf = [],
+    together = [],
+    findFault: findSharedFault,
+  }: Pick<ProviderKind, 'fields' | 'oneOf' | 'together' | 'findFault'>,
   values: Readonly<Record<string, string>>,
 ): SettingFault[] {
   const faults: SettingFault[] = []
@@ -124,7 +131,8 @@ export function findSettingFaults(
       faults.push({ name, fault: 'is missing', remedy: `Give ${group.join(' and ')} together.` })
     }
   }
-  return faults
+  const shared = faults.length === 0 ? findSharedFault?.(values) : undefined
+  return shared ? [shared] : faults
 }
 
 function findMissing({ required, description }: SettingField) {

@@ -130,6 +130,15 @@ export const httpTemplate = defineKind({
   title: 'HTTP, described by templates',
   channels: allChannels,
   fields,
+  // Single braces are an easy mistake, and a gateway may accept a message without its code.
+  findFault: ({ url = '', body = '', method }) =>
+    /\{\{(?:text|code)\}\}/.test(method === 'GET' ? url : url + body)
+      ? undefined
+      : {
+          name: method === 'GET' ? 'url' : 'body',
+          fault: 'has neither {{text}} nor {{code}}',
+          remedy: 'Put one of them where the gateway expects the message.',
+        },
   create: createHttpTemplate,
 })
 

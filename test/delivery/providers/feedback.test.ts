@@ -117,7 +117,7 @@ test('AWS hears of every outcome, and is told with the message unless feedback i
 describe('a gateway described by templates', () => {
   const settings = {
     url: `${baseUrl}/send`,
-    body: '{}',
+    body: '"{{code}}"',
     headers: 'Authorization: {{basic}}',
     username: 'otpd',
     password: 'pa&ss',

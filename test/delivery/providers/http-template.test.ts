@@ -7,7 +7,11 @@ import { makeProvider } from '../../helpers/provider-server.ts'
 
 let api: ProviderApi
 const start = (settings: Record<string, string> = {}) =>
-  (api = startProviderApi(httpTemplate, (origin) => ({ url: `${origin}/send`, ...settings })))
+  (api = startProviderApi(httpTemplate, (origin) => ({
+    url: `${origin}/send`,
+    body: '{{text}}',
+    ...settings,
+  })))
 afterEach(() => api.stop())
 
 describe('the gateway receives', () => {
@@ -83,7 +87,7 @@ describe('the gateway receives', () => {
         'Authorization: {{basic}}\nX-Request: {{requestId}}-{{attempt}}\ncontent-type: application/vnd.sms+json\n',
       username: 'otpd',
       password: 'pass:word',
-      body: '{}',
+      body: '"{{code}}"',
     })
     await api.send()
     const { headers } = api.takeCall()
@@ -93,11 +97,11 @@ describe('the gateway receives', () => {
   })
 
   test('a different value for texts outside the GSM alphabet', async () => {
-    start({ bodyType: 'form', body: 'coding={{gsm?0:2}}{{gsm?:&unicode=1}}' })
+    start({ bodyType: 'form', body: 'code={{code}}&coding={{gsm?0:2}}{{gsm?:&unicode=1}}' })
     await api.send({ text: 'Your code is 482913 €' })
-    expect(api.takeCall().body).toBe('coding=0')
+    expect(api.takeCall().body).toBe('code=482913&coding=0')
     await api.send({ text: 'Ваш код 482913' })
-    expect(api.takeCall().body).toBe('coding=2&unicode=1')
+    expect(api.takeCall().body).toBe('code=482913&coding=2&unicode=1')
   })
 
   test('a text that looks like a placeholder, unchanged', async () => {
@@ -230,7 +234,19 @@ describe('invalid settings', () => {
   })
 })
 
-describeHttpFaults((baseUrl) => makeProvider(httpTemplate, { url: `${baseUrl}/?to={{to}}`, body: '{}' }))
+describeHttpFaults((baseUrl) =>
+  makeProvider(httpTemplate, { url: `${baseUrl}/?to={{to}}`, body: '"{{text}}"' }),
+)
+
+test('a template that leaves out the code is refused, as one with single braces', () => {
+  const find = (values: Record<string, string>) =>
+    findSettingFaults(httpTemplate, { url: 'https://sms.example/send', ...values })
+  const [fault] = find({ body: '{"to": "{to}", "text": "{text}"}' })
+  expect(fault).toMatchObject({ name: 'body', fault: 'has neither {{text}} nor {{code}}' })
+  // A GET has no body.
+  expect(find({ body: '{{code}}', method: 'GET' })).toMatchObject([{ name: 'url' }])
+  expect(find({ url: 'https://sms.example/{{code}}', method: 'GET' })).toEqual([])
+})
 
 test('a template without the text leaves it out, so that its messages cannot show a payment', () => {
   const leavesOutText = (settings: Record<string, string>) =>
