@@ -1,5 +1,7 @@
 import type { Database as SqliteConnection, SQLQueryBindings, Statement } from 'bun:sqlite'
-import type { ListKey, ListOwner, ListRange, ListSources } from '../engine/sqlite-state.ts'
+import type { ListKey, ListOwner, ListRange } from '../engine/sqlite-state.ts'
+
+export type List = [owner: ListOwner, list: number]
 
 /** An entry of a list. */
 type ListEntry = { owner: ListOwner; list: number; key: ListKey }
@@ -17,10 +19,7 @@ const ascending: Direction = { from: '>', to: '<', extreme: 'min', order: 'asc' 
 /** Up to so many lists, a statement that names each is faster; its cost grows faster than their number. */
 const namedListsMax = 12
 
-/**
- * Creates the function that reads a page of entries from the table: those between `range` and `end`, if it is given. A list
- * that has none there is cheap.
- */
+/** Creates the function that reads a page of lists from the table: the entries between `range` and `end`, if it is given. */
 export function createListPages(connection: SqliteConnection) {
   const statements = new Map<string, Statement<ListEntry, SQLQueryBindings[]>>()
   const prepare = (name: string, sql: () => string) => {
@@ -30,32 +29,20 @@ export function createListPages(connection: SqliteConnection) {
     return statement
   }
 
-  return (
-    { owners, lists }: ListSources,
-    range: ListRange,
-    limit: number,
-    end: ListKey | undefined,
-  ): ListEntry[] => {
+  return (lists: readonly List[], range: ListRange, limit: number, end: ListKey | undefined): ListEntry[] => {
     const isAscending = 'after' in range
     const direction = isAscending ? ascending : descending
     const start = isAscending ? range.after : (range.before ?? greatestKey)
     const last = end ?? (isAscending ? greatestKey : leastKey)
-    const count = owners.length * lists.length
-    if (count === 0) return []
+    const count = lists.length
     return count <= namedListsMax
       ? prepare(`${count} ${direction.order}`, () => namedListsSql(count, direction)).all(
           start,
           last,
           limit,
-          ...owners.flatMap((owner) => lists.flatMap((list) => [owner, list])),
+          ...lists.flat(),
         )
-      : prepare(direction.order, () => mergeSql(direction)).all(
-          start,
-          last,
-          limit,
-          JSON.stringify(owners),
-          JSON.stringify(lists),
-        )
+      : prepare(direction.order, () => mergeSql(direction)).all(start, last, limit, JSON.stringify(lists))
   }
 }
 
@@ -78,7 +65,7 @@ function mergeSql({ from, to, extreme, order }: Direction): string {
     `(select ${extreme}(key) from lists where owner = ${row}.owner and list = ${row}.list and key ${from} ${start} and key ${to} ?2)`
   return `with recursive
     source (owner, list) as materialized (
-      select owners.value, lists.value from json_each(?4) as owners, json_each(?5) as lists),
+      select value ->> 0, value ->> 1 from json_each(?4)),
     page (key, owner, list) as (
       select ${nextKey('source', '?1')}, owner, list from source
       union all

@@ -1,8 +1,9 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { createBackgroundWork } from './background-work.ts'
 import { lazy } from './lazy.ts'
-import type { ListKey, ListOwner, ListRange, Lists, ListSources } from '../engine/sqlite-state.ts'
-import { createListPages, mergePages } from './list-pages.ts'
+import type { ListKey, ListOwner, ListRange, Lists } from '../engine/sqlite-state.ts'
+import { createVersionedCache } from '../../domain/model/versioned-cache.ts'
+import { createListPages, mergePages, type List } from './list-pages.ts'
 import { createRecentLists, inStoredOrder, type RecentLists } from './recent-lists.ts'
 import type { TransactionHooks } from './transaction-hooks.ts'
 import type { World } from '../../world/world.ts'
@@ -16,6 +17,9 @@ export type ListLimits = {
   /** Entries that one write transaction moves: a millisecond of work, so that no call waits long for it. */
   sliceRows: number
 }
+
+/** About 5 MB. */
+const greatestKeysMax = 50_000
 
 const listLimitsDefault: ListLimits = { recentMax: 200_000, sliceRows: 500 }
 
@@ -69,6 +73,9 @@ export function createLists(
   // Prepared at the first use: a host command may open a database that has not been migrated.
   const statements = lazy(() => ({
     pages: createListPages(connection),
+    greatest: connection.prepare<{ key: ListKey | null }, List>(
+      'select max(key) as key from lists where owner = ? and list = ?',
+    ),
     insert: connection.prepare('insert or ignore into lists (owner, list, key) values (?, ?, ?)'),
     remove: connection.prepare('delete from lists where owner = ? and list = ? and key = ?'),
     changesAfter: connection.prepare('select seq, changes from list_changes where seq > ? order by seq'),
@@ -83,13 +90,19 @@ export function createLists(
   let entries: Entry[] = []
   let applied: Step[] = []
   let ownSeq = 0
+  /** Grows when entries were moved to the table, by this process or by another one. */
+  let movesVersion = 0
+  /** The greatest keys that lists have in the table, or had before some were removed; null for none. */
+  const greatestKeys = createVersionedCache<ListKey | null>(greatestKeysMax)
 
   /** Takes the changes of committed transactions that are not in memory yet: all at first, then those of other processes. */
   function catchUp() {
     const { changesAfter } = statements()
     let rows = changesAfter.values(lastSeq)
     if (rows.length === 0) return
-    if (lastSeq > 0 && rows[0]?.[0] !== lastSeq + 1) {
+    const hasMissed = rows[0]?.[0] !== lastSeq + 1
+    if (hasMissed) movesVersion++
+    if (hasMissed && lastSeq > 0) {
       // The server moved changes that this process has not seen, so its memory may contradict the table.
       added.clear()
       removed.clear()
@@ -110,12 +123,13 @@ export function createLists(
   }
 
   /** Writes the first changes of some lists to the table. @returns them, and how many lists have no more */
-  function moveSlice(lists: ReadonlyArray<[ListOwner, number]>) {
+  function moveSlice(lists: readonly List[]) {
     // Another process may have changed some.
     catchUp()
     const { insert, remove } = statements()
     const moved: Step[] = []
     let done = 0
+    movesVersion++
     for (const [owner, list] of lists) {
       for (const [from, statement] of [
         [removed, remove],
@@ -134,7 +148,7 @@ export function createLists(
   const move = createBackgroundWork(async (isClosed) => {
     if (!write) return
     let until = 0
-    let lists: Array<[ListOwner, number]> = []
+    let lists: List[] = []
     await write(async () => {
       catchUp()
       until = lastSeq
@@ -150,10 +164,25 @@ export function createLists(
     await write(async () => void statements().deleteChanges.run(until))
   })
 
+  /** Returns the greatest key that a list may have in the table; null for none. */
+  function greatestKey(list: List): ListKey | null {
+    const name = list.join(' ')
+    let key = greatestKeys.get(name, movesVersion)
+    if (key === undefined)
+      greatestKeys.set(name, movesVersion, (key = statements().greatest.get(...list)?.key ?? null))
+    return key
+  }
+
   /** Reads a page of the table up to `end`, without what is removed. */
-  function storedPage(sources: ListSources, range: ListRange, limit: number, end?: ListKey): ListKey[] {
+  function storedPage(all: readonly List[], range: ListRange, limit: number, end?: ListKey): ListKey[] {
+    const least = 'after' in range ? range.after : end
+    const lists = all.filter((list) => {
+      const greatest = greatestKey(list)
+      return greatest !== null && (least === undefined || greatest > least)
+    })
+    if (lists.length === 0) return []
     for (let count = limit; ; count *= 4) {
-      const rows = statements().pages(sources, range, count, end)
+      const rows = statements().pages(lists, range, count, end)
       const kept = rows.filter(({ owner, list, key }) => !removed.has(owner, list, key))
       // A page of removed entries alone: all requests that were pending are verified.
       if (kept.length >= limit || rows.length < count) return kept.slice(0, limit).map(({ key }) => key)
@@ -170,13 +199,12 @@ export function createLists(
     },
     page(sources, range, limit) {
       catchUp()
-      const pages = sources.owners.flatMap((owner) =>
-        sources.lists.map((list) => added.page(owner, list, range, limit)),
-      )
+      const all = sources.owners.flatMap((owner) => sources.lists.map((list): List => [owner, list]))
+      const pages = all.map(([owner, list]) => added.page(owner, list, range, limit))
       const recent = mergePages(pages, range, limit)
       // A page of recent entries is full most often; then only what the table has before its last one counts.
       const end = recent.length === limit ? recent.at(-1) : undefined
-      return mergePages([storedPage(sources, range, limit, end), recent], range, limit)
+      return mergePages([storedPage(all, range, limit, end), recent], range, limit)
     },
   }
 

@@ -32,6 +32,25 @@ test('a process that missed changes, which were moved since, forgets its own', a
   }
 })
 
+test('a page that was read before entries were moved does not hide them after it, in any process', async () => {
+  const { path, database, dispose } = await openTestSqlite({ listLimits: { recentMax: 3, sliceRows: 50 } })
+  const other = openTestFile(path, { listLimits: { recentMax: Infinity, sliceRows: 50 } })
+  try {
+    expect([keys(database), keys(other)]).toEqual([[], []])
+    for (const key of ['a', 'b', 'c']) await change(database, added, key)
+    for (let turn = 0; turn < 4; turn++) await database.write(async () => {})
+    await other.write(async () => {})
+    expect(database.sqlite?.lists.page({ owners: [1], lists: [1] }, { before: 'c' }, 10)).toEqual(['b', 'a'])
+    expect([keys(database), keys(other)]).toEqual([
+      ['c', 'b', 'a'],
+      ['c', 'b', 'a'],
+    ])
+  } finally {
+    await other.close()
+    await dispose()
+  }
+})
+
 test('removed entries are held in memory, skipped in pages, and moved to the table with the new ones', async () => {
   const { path, database, dispose } = await openTestSqlite({ listLimits: { recentMax: 9, sliceRows: 2 } })
   const connection = new SqliteConnection(path, { readonly: true })
