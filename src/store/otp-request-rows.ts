@@ -1,5 +1,5 @@
-import type { InferSelectModel } from 'drizzle-orm'
-import type { Channel, OtpRequest } from '../domain/model/request.ts'
+import { getTableColumns, type InferSelectModel } from 'drizzle-orm'
+import type { Channel, ListedRequest, OtpRequest } from '../domain/model/request.ts'
 import type { SentTemplate } from '../domain/model/sent-template.ts'
 import { unknownSeq } from '../domain/model/request-history.ts'
 import { formatCompat, parseCompat } from './compat-columns.ts'
@@ -9,23 +9,43 @@ import type { Tables } from './engine/tables.ts'
 
 export type RequestRow = InferSelectModel<Tables['otpRequests']>
 
-/**
- * Decrypts a row. Address, metadata, text and template are null if they cannot be decrypted. The assertions hold because
- * `createRequestWrites` alone has the statements that write metadata, template, channel and compat.
- */
+const unlisted = ['clientIp', 'ownText', 'codeSalt', 'codeHash', 'contexts'] as const
+
+export type ListedRow = Omit<RequestRow, (typeof unlisted)[number]>
+
+/** Returns the columns of a request that lists read. */
+export function listedColumns({ otpRequests }: Pick<Tables, 'otpRequests'>) {
+  const columns = Object.entries(getTableColumns(otpRequests))
+  const isListed = ([name]: [string, unknown]) => !unlisted.some((other) => other === name)
+  return Object.fromEntries(columns.filter(isListed)) as Pick<Tables['otpRequests'], keyof ListedRow>
+}
+
+/** Decrypts a row. Address, metadata, text and template are null if they cannot be decrypted. */
 export function toOtpRequest(sealing: Sealing, row: RequestRow): OtpRequest {
+  const { id, clientIp, ownText, contexts } = row
+  return {
+    ...row,
+    ...toListedRequest(sealing, row),
+    clientIp: sealing.openText('otp_requests.client_ip', id, clientIp),
+    contexts: contexts === null ? [] : contexts.split(' '),
+    ownText: sealing.openText('otp_requests.own_text', id, ownText),
+  }
+}
+
+/**
+ * Decrypts a row of a list. The assertions hold because `createRequestWrites` alone has the statements that write metadata,
+ * template, channel and compat.
+ */
+export function toListedRequest(sealing: Sealing, row: ListedRow): ListedRequest {
   const { id } = row
   const metadata = sealing.openText('otp_requests.metadata', id, row.metadata)
   const template = sealing.openText('otp_requests.template', id, row.template)
   return {
     ...row,
     phone: sealing.openPhone('otp_requests.phone', id, row.phone),
-    clientIp: sealing.openText('otp_requests.client_ip', id, row.clientIp),
-    contexts: row.contexts === null ? [] : row.contexts.split(' '),
     channel: row.channel as Channel,
     compat: row.compat === null ? null : parseCompat(row.compat),
     metadata: metadata === null ? null : (JSON.parse(metadata) as Record<string, string>),
-    ownText: sealing.openText('otp_requests.own_text', id, row.ownText),
     template: template === null ? null : (JSON.parse(template) as SentTemplate),
   }
 }

@@ -18,7 +18,14 @@ import { createListSources } from './list-sources.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
 import { onlyOwn, ownerShortId, pageOf, type OwnerShortId } from './ownership.ts'
-import { createRequestWrites, toOtpRequest, type RequestRow } from './otp-request-rows.ts'
+import {
+  createRequestWrites,
+  listedColumns,
+  toListedRequest,
+  toOtpRequest,
+  type ListedRow,
+  type RequestRow,
+} from './otp-request-rows.ts'
 import { createRequestLinks } from './request-links.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 
@@ -42,6 +49,7 @@ type IdsFilter = { ids: string; status: OtpStatus | undefined; pendingAt: number
 export function createOtpRequestStore(connection: Connection): OtpRequestStore {
   const { database, executor, sealing } = connection
   const { otpRequests: otp } = database.tables
+  const listed = listedColumns(database.tables)
 
   const find = prepareFind(connection, otp, 'id')
   const writes = createRequestWrites(database.tables, sealing)
@@ -68,13 +76,13 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
       const isListed = and(matches({ status, pendingAt }), before && lt(otp.id, before))
       const rows = { table: otp, key: otp.id }
       const { condition, order } = pageOf(connection, rows, owner, isListed, { limit })
-      return executor.select().from(otp).where(condition).orderBy(order)
+      return executor.select(listed).from(otp).where(condition).orderBy(order)
     },
   )
   // SQLite
   const listIds = prepareFiltered(database, ({ ids, ...filter }: FilterPlaceholders<IdsFilter>) =>
     executor
-      .select()
+      .select(listed)
       .from(otp)
       .where(and(inJson(otp.id, ids), matches(filter))),
   )
@@ -83,7 +91,7 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
     database,
     ({ now, before, limit, developerId, appId, environment }: FilterPlaceholders<OverdueFilter>) =>
       executor
-        .select()
+        .select(listed)
         .from(otp)
         .where(
           and(
@@ -145,6 +153,7 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
     })
   }
 
+  const toListed = (row: ListedRow) => toListedRequest(sealing, row)
   const toRequest = (row: RequestRow) => toOtpRequest(sealing, row)
 
   return {
@@ -157,7 +166,7 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
     },
 
     async list(query) {
-      if (query.status !== 'expired') return (await listByStatus(query)).map(toRequest)
+      if (query.status !== 'expired') return (await listByStatus(query)).map(toListed)
       // Pending requests past their expiry are listed as expired, as `isExpired` defines. They are read first: one that is
       // closed before the second query is found by both.
       const { now, before, limit, environment } = query
@@ -171,7 +180,7 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
       const rows = [...(onlyOwn(overdue, query) ?? []), ...(await listByStatus(query))]
       const byId = new Map(rows.map((row) => [row.id, row]))
       const newestFirst = [...byId.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1))
-      return newestFirst.slice(0, limit).map(toRequest)
+      return newestFirst.slice(0, limit).map(toListed)
     },
 
     async nextExpiryAt() {

@@ -92,11 +92,17 @@ export type OtpRequest = {
   traceparent?: string | undefined
 }
 
+/** A request as lists have it: without what only its own calls need, most of it encrypted. */
+export type ListedRequest = Omit<
+  OtpRequest,
+  'clientIp' | 'ownText' | 'codeSalt' | 'codeHash' | 'contexts' | 'traceparent'
+>
+
 export type OtpTerminalState =
   { status: 'expired' | 'canceled' } | { status: 'failed'; failureReason: FailureReason }
 
 /** Tells whether a pending request is past its `expiresAt`. It counts as expired before that is stored. */
-export const isExpired = (request: OtpRequest, now: number) =>
+export const isExpired = (request: Pick<OtpRequest, 'status' | 'expiresAt'>, now: number) =>
   request.status === 'pending' && request.expiresAt <= now
 
 /** Tells whether a request can still be verified. */

@@ -8,7 +8,7 @@ import type { OtpNeeds } from './needs.ts'
 import { otpRateLimit, type RatedCall } from './rate-limits.ts'
 import { nameClosableRows, closeRequest, readClosable, refuseIfClosed } from './lifecycle.ts'
 import type { Decision } from '../store/operation.ts'
-import { isExpired, type OtpRequest } from '../model/request.ts'
+import { isExpired, type ListedRequest, type OtpRequest } from '../model/request.ts'
 import type { OtpFilter } from '../store/otp-requests.ts'
 import { createOtpProve } from './prove.ts'
 import { createOtpResend } from './resend.ts'
@@ -98,7 +98,7 @@ export function createOtpService(needs: OtpNeeds) {
       developer: Pick<Developer, 'id'>,
       filter: OtpFilter,
       page: PageRequest,
-    ): Promise<Page<OtpRequest>> {
+    ): Promise<Page<ListedRequest>> {
       const before = readIdCursor(page, 'otp')
       const matchesNothing = filter.appId !== undefined && !isId('app', filter.appId)
       const query = {

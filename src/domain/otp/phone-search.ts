@@ -5,7 +5,7 @@ import { invalidCursor, readIdCursor, type Page, type PageRequest } from '../mod
 import { invalidPhone } from '../model/phone.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import { tryParseLastDigits, tryParseTypedPhone } from '../model/typed-phone.ts'
-import { isExpired, type OtpRequest } from '../model/request.ts'
+import { isExpired, type ListedRequest, type OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import type { OtpFilter, OtpRequestStore } from '../store/otp-requests.ts'
 import type { Store } from '../store/store.ts'
@@ -41,7 +41,7 @@ export function createPhoneSearch(needs: {
     digits: string,
     filter: OtpFilter,
     page: PageRequest,
-  ): Promise<Page<OtpRequest>> {
+  ): Promise<Page<ListedRequest>> {
     const { limit } = page
     const before = readIdCursor(page, 'otp')
     if (filter.appId !== undefined && !isId('app', filter.appId))
@@ -59,7 +59,7 @@ export function createPhoneSearch(needs: {
     { phone: input, country }: { phone: string; country?: string | undefined },
     filter: OtpFilter,
     page: PageRequest,
-  ): Promise<Page<OtpRequest>> => {
+  ): Promise<Page<ListedRequest>> => {
     const { limit, cursor } = page
     const phone = tryParseTypedPhone(input, country)?.phone
     if (phone === undefined) {
@@ -111,7 +111,7 @@ function createBackwardList(
   }
 }
 
-function matches(request: OtpRequest, { appId, status }: OtpFilter, now: number): boolean {
+function matches(request: ListedRequest, { appId, status }: OtpFilter, now: number): boolean {
   const statusNow = isExpired(request, now) ? 'expired' : request.status
   return (appId === undefined || request.appId === appId) && (status === undefined || status === statusNow)
 }

@@ -1,4 +1,4 @@
-import type { OtpStatus, OtpRequest } from '../model/request.ts'
+import type { ListedRequest, OtpStatus, OtpRequest } from '../model/request.ts'
 import type { Awaitable } from '../model/awaitable.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
@@ -23,7 +23,7 @@ export type OtpRequestStore = {
   find(id: string): Awaitable<OtpRequest | undefined>
   /** Finds a request and locks it until the transaction ends. */
   lock(id: string): Promise<OtpRequest | undefined>
-  list(query: OtpListQuery): Promise<OtpRequest[]>
+  list(query: OtpListQuery): Promise<ListedRequest[]>
   /** Time at which the next pending request expires; undefined if none is pending. */
   nextExpiryAt(): Promise<number | undefined>
   /** Pending requests past `expiresAt`. */

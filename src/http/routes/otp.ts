@@ -4,7 +4,7 @@ import type { ApplicationService } from '../../domain/apps/applications.ts'
 import type { CallLimits } from '../../domain/limits/call-limits.ts'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { attemptsMax } from '../../domain/model/code.ts'
-import { isExpired, otpStatuses, type OtpRequest } from '../../domain/model/request.ts'
+import { isExpired, otpStatuses, type ListedRequest } from '../../domain/model/request.ts'
 import type { GuardStatusService } from '../../domain/guard/status.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
 import type { OtpRelay } from '../../domain/otp/relay.ts'
@@ -85,7 +85,7 @@ export function otpRoutes(services: {
 }) {
   const { otp, clock } = services
 
-  const present = (row: OtpRequest) => ({
+  const present = (row: ListedRequest) => ({
     id: row.id,
     requestId: row.id,
     appId: row.appId,

@@ -3,7 +3,7 @@ import type { CallingApplication } from '../../../domain/model/application.ts'
 import { notFound, ServiceError } from '../../../domain/model/errors.ts'
 import { lowestId } from '../../../domain/model/ids.ts'
 import { tryParsePhone } from '../../../domain/model/phone.ts'
-import type { OtpRequest } from '../../../domain/model/request.ts'
+import type { ListedRequest } from '../../../domain/model/request.ts'
 import type { OtpService } from '../../../domain/otp/otp.ts'
 import { applicationFields } from '../../../shared/application-fields.ts'
 import { parseTime } from '../../../shared/times.ts'
@@ -60,7 +60,7 @@ export function createAttemptCalls({
     application: CallingApplication,
     { requestId, phone, createdBefore, isConverted }: Filter,
     start: Place | undefined,
-  ): AsyncGenerator<OtpRequest> {
+  ): AsyncGenerator<ListedRequest> {
     const { id: appId, developerId, environment } = application
     let cursor: string | undefined
     const only = requestId ?? (phone === undefined ? start?.requestId : undefined)

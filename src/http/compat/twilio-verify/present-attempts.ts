@@ -1,9 +1,9 @@
-import type { OtpRequest } from '../../../domain/model/request.ts'
+import type { ListedRequest } from '../../../domain/model/request.ts'
 import { channelNames, formatSeconds, messagesOf } from './present.ts'
 import { accountSid, attemptSid, serviceSid, verificationSid } from './resources.ts'
 
 /** One message of a request, by its number. */
-export type Attempt = { request: OtpRequest; message: number }
+export type Attempt = { request: ListedRequest; message: number }
 
 /** Tells whether the user entered the code. All messages of a request have the same: it counts for the newest. */
 export const isConverted = ({ request, message }: Attempt) =>
@@ -39,7 +39,7 @@ export function presentAttempt({ request, message }: Attempt, baseUrl: string) {
   }
 }
 
-const messageStatus = ({ deliveryStatus }: OtpRequest): string | null =>
+const messageStatus = ({ deliveryStatus }: ListedRequest): string | null =>
   deliveryStatus === null || deliveryStatus === 'unknown' ? null : deliveryStatus.toUpperCase()
 
 /** A page of attempts. @param next token of the next page */

@@ -1,7 +1,13 @@
 import type { ApplicationView } from '../../../domain/model/application.ts'
 import { codeDigits } from '../../../domain/model/code.ts'
 import { parseHistory } from '../../../domain/model/request-history.ts'
-import { isExpired, type Channel, type CompatRecord, type OtpRequest } from '../../../domain/model/request.ts'
+import {
+  isExpired,
+  type Channel,
+  type CompatRecord,
+  type ListedRequest,
+  type OtpRequest,
+} from '../../../domain/model/request.ts'
 import type { SendResult } from '../../../domain/otp/send-result.ts'
 import { accountSid, attemptSid, safeNumberSid, serviceSid, verificationSid } from './resources.ts'
 
@@ -51,11 +57,11 @@ export const toVerification = (request: OtpRequest, status: Status): Verificatio
 })
 
 /** Messages of a request, oldest first. */
-export const messagesOf = (request: OtpRequest): CompatRecord['messages'] =>
+export const messagesOf = (request: ListedRequest): CompatRecord['messages'] =>
   request.compat?.messages ?? historyMessages(request)
 
 /** Messages of a request that the API made. Their channels are not kept. */
-const historyMessages = (request: OtpRequest): CompatRecord['messages'] =>
+const historyMessages = (request: ListedRequest): CompatRecord['messages'] =>
   parseHistory(request).flatMap((entry) =>
     entry.type === 'otp.sent' ? [{ channel: request.channel, sentAt: entry.at }] : [],
   )
