@@ -33,7 +33,7 @@ export async function withHost<T>(
   const loaded = await loadServerConfig(flags, 'host command')
   const config = requireConfig(loaded, exitCodes.usage)
   await nameDataDir(context, loaded)
-  const { openHost } = await import('../../src/server/bundle.ts')
+  const { giveToOwner, openHost } = await import('../../src/server/bundle.ts')
   try {
     const host = await openHost({ config, access, warn: context.output.warn })
     try {
@@ -43,6 +43,8 @@ export async function withHost<T>(
     }
   } catch (error) {
     throw asCliError(error)
+  } finally {
+    if (access === 'write' && config.dataDir !== null) giveToOwner(config.dataDir)
   }
 }
 
@@ -67,6 +69,8 @@ export async function withDataDir<T>(
     return await work(host, { config, warn: context.output.warn })
   } catch (error) {
     throw asCliError(error)
+  } finally {
+    if (config.dataDir !== null) host.giveToOwner(config.dataDir)
   }
 }
 
