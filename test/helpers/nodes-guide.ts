@@ -95,8 +95,11 @@ export async function createGuideRun(serverUrl: string) {
     mkdirSync(join(folder, path), { recursive: true })
   symlinkSync(binaryPath, join(folder, 'bin/otpd'))
   // The test starts and stops nodes itself.
-  writeFileSync(join(folder, 'bin/systemctl'), '#!/bin/sh\n')
-  chmodSync(join(folder, 'bin/systemctl'), 0o755)
+  // There is no user `otpd`: all runs as the user of the test.
+  for (const name of ['systemctl', 'chown']) {
+    writeFileSync(join(folder, 'bin', name), '#!/bin/sh\n')
+    chmodSync(join(folder, 'bin', name), 0o755)
+  }
 
   return {
     folder,
