@@ -163,6 +163,9 @@ async function listProviders(
   })
 }
 
+/** Name of a node that shares its database with no other, which needs none. */
+const soleNode = 'local'
+
 function listText(providers: ListedProvider[], { paint, formatTable, formatTime }: Output) {
   if (providers.length === 0) return 'No providers yet: codes stay in the inbox. Add one: otpd provider add'
   const rows = providers.map(({ name, title, channels, textByProvider, openCircuits }) => [
@@ -172,7 +175,7 @@ function listText(providers: ListedProvider[], { paint, formatTable, formatTime 
     openCircuits
       .map(
         ({ node, failure, until }) =>
-          `circuit open at ${printable(node)} (${failure}), retry ${formatTime(until)}`,
+          `circuit open${node === soleNode ? '' : ` at ${printable(node)}`} (${failure}), retry ${formatTime(until)}`,
       )
       .join('; ') || 'ready',
   ])

@@ -164,7 +164,7 @@ export function createTableReader<Kind extends TableKind>(
       }
     return {
       fault: `The environment variable ${quote(name)} is empty or not set.`,
-      remedy: 'Set it for the server; in a shell, also for this command.',
+      remedy: 'Set it for the server, and restart it; in a shell, set it for this command too.',
     }
   }
 }
