@@ -12,7 +12,7 @@ import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 import { loadEventIds } from './event-ids.ts'
 import { afterLastSeq, payloadRow, phoneRow } from './event-rows.ts'
-import { type ChangeEntryLists, entryAdded } from './list-changes.ts'
+import { addToList, type ChangeEntryLists } from './list-changes.ts'
 
 export type AppendNeeds = Pick<Stores, 'inbox' | 'webhookOutbox'> & {
   /** Called with the developer's id for each new entry, before its transaction commits. */
@@ -92,7 +92,7 @@ export function createEventAppending(
         }
         rows.push(row)
         if (message && requestId !== null) messages.push({ ...message, seq, requestId, sentAt: at })
-        await changeEntryLists(entryAdded, entry, seq)
+        await changeEntryLists(addToList, row)
         onEvent(developerId)
       }
       insert(rows)

@@ -13,7 +13,7 @@ import { loadEventIds } from './event-ids.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
 import { logLists, typeLists } from './sqlite/list-numbers.ts'
-import { createEntryLists, entryDeleted } from './list-changes.ts'
+import { createEntryLists, removeFromList } from './list-changes.ts'
 import { createListSources } from './list-sources.ts'
 import { createEventLocator } from './event-positions.ts'
 import { createOpenedEntries } from './opened-entries.ts'
@@ -152,7 +152,7 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
       const { seq, developerId, appId, at } = events
       const returned = { seq, type: columns.type, developerId, appId }
       const deleted = await deleteOldestByKey(executor, events, { key: seq, at }, until, batchSize, returned)
-      for (const row of deleted) await changeEntryLists(entryDeleted, row, row.seq)
+      for (const row of deleted) await changeEntryLists(removeFromList, row)
       database.sqlite?.log.increment()
       return deleted.length > 0
     },

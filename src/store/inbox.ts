@@ -10,7 +10,7 @@ import { columnsOf, insertInto } from './engine/row-writes.ts'
 import { loadEventIds } from './event-ids.ts'
 import { afterLastSeq } from './event-rows.ts'
 import { inboxList } from './sqlite/list-numbers.ts'
-import { messageAdded, messageDeleted, changeOwnedLists } from './list-changes.ts'
+import { addToList, removeFromList } from './list-changes.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
 
 /** Stores which requests are in a developer's inbox; their texts are derived when read. */
@@ -65,8 +65,7 @@ export function createInboxStore(connection: Connection): InboxStore {
 
   return {
     insert(messages) {
-      for (const message of messages)
-        changeOwnedLists(database, messageAdded, message.developerId, message.seq)
+      for (const message of messages) addToList(database, inboxList, message.developerId, message.seq)
       insert(messages)
     },
 
@@ -96,5 +95,5 @@ export function noteDeletedMessages(
   database: Database,
   deleted: ReadonlyArray<{ seq: number; developerId: string }>,
 ): void {
-  for (const { seq, developerId } of deleted) changeOwnedLists(database, messageDeleted, developerId, seq)
+  for (const { seq, developerId } of deleted) removeFromList(database, inboxList, developerId, seq)
 }

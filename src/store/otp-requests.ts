@@ -13,7 +13,7 @@ import { prepareFind } from './engine/on-table.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
 import { requestsLists, statusLists } from './sqlite/list-numbers.ts'
-import { changeOwnedLists, requestAdded, requestClosed, requestDeleted } from './list-changes.ts'
+import { addToList, moveToList, removeFromList } from './list-changes.ts'
 import { createListSources } from './list-sources.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
@@ -126,12 +126,13 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
     developer: requestsLists,
     application: statusLists,
   })
+  /** Changes the lists which have a request: that of its developer, and that of its application and its status. */
   function changeRequestLists(
-    { developer, application }: typeof requestAdded,
+    change: typeof addToList,
     row: Pick<OtpRequest, 'id' | 'developerId' | 'appId' | 'environment' | 'status'>,
   ) {
-    changeOwnedLists(database, developer[row.environment], row.developerId, row.id)
-    changeOwnedLists(database, application[row.status], row.appId, row.id)
+    change(database, requestsLists[row.environment], row.developerId, row.id)
+    change(database, statusLists[row.status], row.appId, row.id)
   }
   const isInEnvironment = async (
     { appId }: { appId?: string | undefined },
@@ -207,7 +208,7 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
     ...createRequestLinks(connection),
 
     insert(requests) {
-      for (const request of requests) changeRequestLists(requestAdded, request)
+      for (const request of requests) changeRequestLists(addToList, request)
       writeNew(requests)
     },
 
@@ -223,7 +224,9 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
     update(changes) {
       for (const { request, statusBefore = 'pending' } of changes) {
         const { id, status, appId } = request
-        if (status !== statusBefore) changeOwnedLists(database, requestClosed[status], appId, id)
+        if (status === statusBefore) continue
+        // Only a pending request changes its status.
+        moveToList(database, { from: statusLists.pending, to: statusLists[status] }, appId, id)
       }
       writeChanged(changes.map(({ request }) => request))
     },
@@ -233,7 +236,7 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
       const { id, status, environment, developerId, appId, createdAt: at } = otp
       const returned = { id, status, environment, developerId, appId }
       const deleted = await deleteOldestByKey(executor, otp, { key: id, at }, until, batchSize, returned)
-      for (const row of deleted) changeRequestLists(requestDeleted, row)
+      for (const row of deleted) changeRequestLists(removeFromList, row)
       return deleted.length > 0
     },
   }

@@ -15,7 +15,7 @@ import { inOrder, loadListed } from './sqlite/load-listed.ts'
 import { createPhoneWrites, isUnused, openRecord, type PhoneRow } from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { userLists } from './sqlite/list-numbers.ts'
-import { changeOwnedLists, userAdded, userDeleted, userKey, userKeyNumber } from './list-changes.ts'
+import { addToList, removeFromList, userKey, userKeyNumber } from './list-changes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 import { environments } from '../shared/otp-values.ts'
 
@@ -128,7 +128,7 @@ export function createPhoneStore(connection: Connection): PhoneStore {
       const key = row?.key ?? index?.add(hash) ?? 0
       const { developerId, environment, identity } = record
       if (identity !== null && identity.id !== row?.identityId)
-        changeOwnedLists(database, userAdded[environment], developerId, userKey(identity.id, key))
+        addToList(database, userLists[environment], developerId, userKey(identity.id, key))
       const target = row ? changed : added
       target.push({ ...record, hash, key })
     }
@@ -172,7 +172,7 @@ export function createPhoneStore(connection: Connection): PhoneStore {
       for (const { key, developerId, environment, identityId } of deleted) {
         index?.remove(hash, key)
         if (identityId !== null)
-          changeOwnedLists(database, userDeleted[environment], developerId, userKey(identityId, key))
+          removeFromList(database, userLists[environment], developerId, userKey(identityId, key))
       }
     },
 

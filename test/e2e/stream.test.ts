@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { entryAdded } from '../../src/store/list-changes.ts'
+import { logLists } from '../../src/store/sqlite/list-numbers.ts'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 import { readEventStream } from '../helpers/event-stream.ts'
 
@@ -202,12 +202,11 @@ function writeBigEntries(developerId: string) {
       const { value } = counter.get(bigEntries) ?? { value: 0 }
       const owner = database.query<{ number: number }, [string]>('select number from short_ids where id = ?')
       const ownerNumber = owner.get(developerId)?.number ?? 0
-      const { add, remove } = entryAdded.developer.live
       const changes = []
       for (let number = 1; number <= bigEntries; number++) {
         const seq = value - bigEntries + number
         insert.run(seq, developerId, detail)
-        changes.push([ownerNumber, seq, add, remove])
+        changes.push([ownerNumber, seq, [logLists.live], []])
       }
       database.run('insert into list_changes (changes) values (?)', [JSON.stringify(changes)])
     })
