@@ -21,11 +21,8 @@ export function createAccountStore({ database, executor }: Connection): AccountS
 
     async addFailedLogins(developerId, change) {
       const changed = sql`${table.failedLogins} + ${sql.raw(String(change))}`
-      const [account] = await executor
-        .update(table)
-        .set({ failedLogins: sql`case when ${changed} < 0 then 0 else ${changed} end` })
-        .where(isOwn(developerId))
-        .returning({ failedLogins: table.failedLogins })
+      const failedLogins = sql`case when ${changed} < 0 then 0 else ${changed} end`
+      const [account] = await accounts.change({ failedLogins }, isOwn(developerId))
       return account?.failedLogins ?? 0
     },
 

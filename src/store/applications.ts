@@ -141,11 +141,7 @@ export function createApplicationStore(connection: Connection): ApplicationStore
     },
 
     async update(developerId, id, changes, now) {
-      const [changed] = await executor
-        .update(applications)
-        .set({ ...changes, updatedAt: now })
-        .where(byOwnerAndId(developerId, id))
-        .returning()
+      const [changed] = await rows.change({ ...changes, updatedAt: now }, byOwnerAndId(developerId, id))
       configurationChanged()
       return changed && toApplication(changed)
     },
@@ -167,9 +163,11 @@ export function createApplicationStore(connection: Connection): ApplicationStore
       const [deleted] = await rows.take(byOwnerAndId(developerId, id))
       // Its requests and log entries stay listed.
       if (deleted)
-        await executor
-          .insert(deletedApplications)
-          .values({ id, developerId, environment: deleted.environment })
+        await onTable(executor, deletedApplications).insert({
+          id,
+          developerId,
+          environment: deleted.environment,
+        })
       configurationChanged()
       return deleted !== undefined
     },

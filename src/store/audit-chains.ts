@@ -15,6 +15,7 @@ import type { AuditAction, AuditEntry } from '../domain/model/audit.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import type { Connection } from './engine/connection.ts'
 import { unavailable } from './engine/errors.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
 import { orderByLimit1 } from './engine/query-params.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -33,16 +34,13 @@ export type AuditChains = ReturnType<typeof createAuditChains>
  *
  * A head with a wrong MAC keeps it when entries are appended or deleted: tampering stays visible, and the service goes on.
  */
-export function createAuditChains({ database, executor }: Connection, keys: Pick<Keys, 'audit'>) {
+export function createAuditChains(connection: Connection, keys: Pick<Keys, 'audit'>) {
+  const { database, executor } = connection
   const { auditEntries: entries, auditChains: heads } = database.tables
   const entriesOf = (chain: string) =>
     chain === hostChain ? isNull(entries.developerId) : eq(entries.developerId, chain)
-  const findHead = database.prepare(() =>
-    executor
-      .select()
-      .from(heads)
-      .where(eq(heads.chain, sql.placeholder('chain'))),
-  )
+  const rows = onTable(executor, heads)
+  const findHead = prepareFind(connection, heads, 'chain')
   const findNewest = database.prepare(() =>
     executor
       .select({ developerId: entries.developerId, position: entries.position, hash: entries.hash })
@@ -55,9 +53,9 @@ export function createAuditChains({ database, executor }: Connection, keys: Pick
   /** Locks the head of a chain until the transaction ends. @throws UNAVAILABLE a newer key than ours wrote it */
   async function lockHead(chain: string): Promise<ChainHead | undefined> {
     // A head that another transaction inserts between the lock and the read would be read without the lock.
-    if ((await findHead({ chain })).length === 0) return undefined
+    if (!(await findHead({ chain }))) return undefined
     await database.lock(executor, heads, heads.chain, chain)
-    const [head] = await findHead({ chain })
+    const head = await findHead({ chain })
     // Another process has replaced the keys; this one is about to load the new ones.
     if (head && head.keyVersion > keys.audit.version) throw unavailable('AUDIT_KEY_NEWER')
     return head
@@ -74,12 +72,7 @@ export function createAuditChains({ database, executor }: Connection, keys: Pick
     const signed = signHead(keys, { chain, startedAt: first.at, ...empty })
     const head =
       chain === hostChain || first.action === 'account.created' ? signed : { ...signed, mac: missingMac }
-    const inserted = await executor
-      .insert(heads)
-      .values(head)
-      .onConflictDoNothing()
-      .returning({ chain: heads.chain })
-    return inserted.length === 1 ? head : undefined
+    return (await rows.insertMissing(head)) ? head : undefined
   }
 
   /** Appends to one chain. @returns the number of chains that started: 1 or 0 */
@@ -117,7 +110,7 @@ export function createAuditChains({ database, executor }: Connection, keys: Pick
     const isTrusted = isIntact && isAuthenticHead(keys, { keyVersion, mac, ...fields })
     const changed = { ...fields, ...changes }
     const signed = isTrusted ? signHead(keys, changed) : { ...changed, keyVersion, mac }
-    await executor.update(heads).set(signed).where(eq(heads.chain, fields.chain))
+    await rows.update(signed, eq(heads.chain, fields.chain))
   }
 
   /** Deletes the entries of a chain up to a position. An entry that was tampered with is deleted, but not forgotten. */

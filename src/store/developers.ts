@@ -56,21 +56,16 @@ export function createDeveloperStore(connection: Connection): DeveloperStore {
     },
 
     async claimInvitation(email, { issuer, subject, name }, now) {
-      const [developer] = await executor
-        .update(developers)
-        .set({ issuer, subject, updatedAt: now, name: sql`coalesce(${developers.name}, ${name})` })
-        .where(and(eq(developers.email, email), isNull(developers.issuer)))
-        .returning()
+      const [developer] = await rows.change(
+        { issuer, subject, updatedAt: now, name: sql`coalesce(${developers.name}, ${name})` },
+        and(eq(developers.email, email), isNull(developers.issuer)),
+      )
       configurationChanged()
       return developer
     },
 
     async update(id, changes, now) {
-      const [developer] = await executor
-        .update(developers)
-        .set({ ...changes, updatedAt: now })
-        .where(eq(developers.id, id))
-        .returning()
+      const [developer] = await rows.change({ ...changes, updatedAt: now }, eq(developers.id, id))
       configurationChanged()
       return developer
     },

@@ -4,12 +4,14 @@ import type { Sealing } from './engine/sealing.ts'
 import type { IdempotencyRecord, IdempotencyStore } from '../domain/store/idempotency.ts'
 import type { Connection } from './engine/connection.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
+import { onTable } from './engine/on-table.ts'
 import { columnsOf, insertInto } from './engine/row-writes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 
 /** Stores idempotency keys with the results of their requests. */
 export function createIdempotencyStore({ database, executor, sealing }: Connection): IdempotencyStore {
   const { idempotencyKeys: keys } = database.tables
+  const rows = onTable(executor, keys)
   const matchesScope = (scope: IdempotencyScope) =>
     and(eq(keys.caller, scope.caller), eq(keys.route, scope.route), eq(keys.key, scope.key))
 
@@ -34,23 +36,16 @@ export function createIdempotencyStore({ database, executor, sealing }: Connecti
 
   return {
     async claim(scope, now, expiredBefore) {
-      const claimed = await executor
-        .insert(keys)
-        .values({
-          caller: scope.caller,
-          route: scope.route,
-          key: scope.key,
-          bodyHash: scope.bodyHash,
-          createdAt: now,
-        })
-        .onConflictDoUpdate({
+      const { caller, route, key, bodyHash } = scope
+      const isClaimed = await rows.put(
+        { caller, route, key, bodyHash, createdAt: now },
+        {
           target: [keys.caller, keys.route, keys.key],
-          set: { bodyHash: scope.bodyHash, answer: sql`null`, createdAt: now },
+          set: { bodyHash, answer: null, createdAt: now },
           setWhere: lte(keys.createdAt, expiredBefore),
-        })
-        .returning({ key: keys.key })
-      if (claimed.length > 0) return undefined
-      return find(scope)
+        },
+      )
+      return isClaimed ? undefined : find(scope)
     },
 
     find,
@@ -58,10 +53,8 @@ export function createIdempotencyStore({ database, executor, sealing }: Connecti
     save: (answers) => save(answers.map(({ scope, answer, at }) => ({ ...scope, answer, createdAt: at }))),
 
     async finish(scope, result) {
-      await executor
-        .update(keys)
-        .set({ answer: sealing.sealText('idempotency_keys.answer', idempotencyRow(scope), result) })
-        .where(matchesScope(scope))
+      const answer = sealing.sealText('idempotency_keys.answer', idempotencyRow(scope), result)
+      await rows.update({ answer }, matchesScope(scope))
     },
 
     deleteOldest: (until, batchSize) => deleteOldestByTime(executor, keys, keys.createdAt, until, batchSize),

@@ -16,7 +16,7 @@ import type { Message, MessageKey, ClaimedMessage } from '../domain/model/messag
 import type { OtpDeliveryStore } from '../domain/store/otp-deliveries.ts'
 import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
-import { prepareFind } from './engine/on-table.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
 import type { Connection } from './engine/connection.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { columnsOf, insertInto, updateTable } from './engine/row-writes.ts'
@@ -204,11 +204,9 @@ export function createOtpDeliveryStore(connection: Connection): OtpDeliveryStore
     },
 
     async releaseAll() {
-      await executor
-        .update(messages)
-        // The owner stays, as it says that the attempt did not end.
-        .set({ leaseUntil: null })
-        .where(and(eq(messages.status, 'pending'), isNotNull(messages.leaseOwner)))
+      const isLeased = and(eq(messages.status, 'pending'), isNotNull(messages.leaseOwner))
+      // The owner stays, as it says that the attempt did not end.
+      await onTable(executor, messages).update({ leaseUntil: null }, isLeased)
     },
 
     async deleteOldest(until, batchSize) {

@@ -1,6 +1,7 @@
 import { and, asc, eq, gt, inArray, isNotNull, lte, min, sql } from 'drizzle-orm'
 import type { OutcomeReportQueue } from '../domain/store/outcome-report-queue.ts'
 import type { Connection } from './engine/connection.ts'
+import { onTable } from './engine/on-table.ts'
 import { textParam } from './engine/query-params.ts'
 
 /** Stores when providers hear how the requests of their messages ended: a column of the outbox of messages. */
@@ -64,16 +65,12 @@ export function createOutcomeReportQueue({ database, executor }: Connection): Ou
     },
 
     async endLease({ requestId, messageNumber }, leaseUntil, dueAt) {
-      await executor
-        .update(messages)
-        .set({ reportDueAt: dueAt })
-        .where(
-          and(
-            eq(messages.requestId, requestId),
-            eq(messages.messageNumber, messageNumber),
-            eq(messages.reportDueAt, leaseUntil),
-          ),
-        )
+      const isLeased = and(
+        eq(messages.requestId, requestId),
+        eq(messages.messageNumber, messageNumber),
+        eq(messages.reportDueAt, leaseUntil),
+      )
+      await onTable(executor, messages).update({ reportDueAt: dueAt }, isLeased)
     },
   }
 }

@@ -6,6 +6,7 @@ import type { WebhookDeliveryStore } from '../domain/store/webhook-deliveries.ts
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
+import { onTable } from './engine/on-table.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
 import { deliveryList } from './sqlite/list-numbers.ts'
@@ -45,6 +46,7 @@ export function createWebhookDeliveryStore(
       'id', 'type', 'status', 'attempts', 'lastStatusCode', 'lastError', 'nextAttemptAt', 'createdAt', 'deliveredAt',
     ]),
   }
+  const rows = onTable(executor, deliveries)
   const recordAttempt = prepareRecordAttempt(connection)
   const matchesDelivery = (endpointId: string, id: string) =>
     and(eq(deliveries.id, id), eq(deliveries.endpointId, endpointId))
@@ -132,32 +134,32 @@ export function createWebhookDeliveryStore(
 
     async recordManualAttempt(endpointId, id, attempt, now) {
       const isDelivered = attempt.error === null
-      await executor
-        .update(endpoints)
-        .set({
+      // Also after a failure, as it locks the endpoint.
+      await onTable(executor, endpoints).update(
+        {
           lastDeliveryAt: isDelivered ? now : sql`last_delivery_at`,
           // A disabled endpoint keeps its `failingSince`.
           ...(isDelivered && {
             failingSince: sql`case status when 'enabled' then null else failing_since end`,
           }),
-        })
-        .where(eq(endpoints.id, endpointId))
-      const [updated] = await executor
-        .update(deliveries)
-        .set({
+        },
+        eq(endpoints.id, endpointId),
+      )
+      const [updated] = await rows.change(
+        {
           attempts: sql`${deliveries.attempts} + 1`,
           lastStatusCode: attempt.statusCode,
           lastError: attempt.error,
           ...(isDelivered && {
-            status: 'delivered',
+            status: 'delivered' as const,
             nextAttemptAt: null,
             leaseOwner: null,
             leaseUntil: null,
             deliveredAt: sql`coalesce(${deliveries.deliveredAt}, ${now})`,
           }),
-        })
-        .where(matchesDelivery(endpointId, id))
-        .returning({ attempts: deliveries.attempts, type: deliveries.type })
+        },
+        matchesDelivery(endpointId, id),
+      )
       if (!updated) return false
       if (isDelivered) {
         const from = ['pending', 'failed', 'skipped'] as const
@@ -186,11 +188,10 @@ export function createWebhookDeliveryStore(
         )
         .orderBy(asc(deliveries.id))
         .limit(limit)
-      const requeued = await executor
-        .update(deliveries)
-        .set({ status: 'pending', failures: 0, nextAttemptAt: now })
-        .where(inArray(deliveries.id, endedDeliveries))
-        .returning({ id: deliveries.id, type: deliveries.type })
+      const requeued = await rows.change(
+        { status: 'pending', failures: 0, nextAttemptAt: now },
+        inArray(deliveries.id, endedDeliveries),
+      )
       const change = { from: ['failed', 'skipped'], to: 'pending' } as const
       for (const { id, type } of requeued) changeDeliveryLists(database, { id, endpointId, type }, change)
       await recomputeDue({ endpointIds: [endpointId] })
@@ -218,10 +219,7 @@ export function createWebhookDeliveryStore(
         .orderBy(asc(deliveries.nextAttemptAt), asc(deliveries.id))
         .limit(limit)
       const ids = waiting.map(({ id }) => id)
-      await executor
-        .update(deliveries)
-        .set({ failures: 0, nextAttemptAt: now })
-        .where(inArray(deliveries.id, ids))
+      await rows.update({ failures: 0, nextAttemptAt: now }, inArray(deliveries.id, ids))
       await recomputeDue({ endpointIds: [endpointId] })
       const last = waiting.at(-1)
       if (last) onDelivery()

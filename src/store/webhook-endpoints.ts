@@ -99,7 +99,7 @@ export function createWebhookEndpointStore(
 
     async insert(endpoint) {
       const { id, events, headers } = endpoint
-      await executor.insert(endpoints).values({
+      await rows.insert({
         ...endpoint,
         events: serializeEvents(events),
         headers: sealHeaders(sealing, id, headers),
@@ -140,18 +140,15 @@ export function createWebhookEndpointStore(
     },
 
     async disable(id, disabledReason, { url, failingSinceBefore }, now) {
-      const [owner] = await executor
-        .update(endpoints)
-        .set({ status: 'disabled', disabledReason, updatedAt: now })
-        .where(
-          and(
-            eq(endpoints.id, id),
-            eq(endpoints.url, url),
-            eq(endpoints.status, 'enabled'),
-            failingSinceBefore === undefined ? undefined : lte(endpoints.failingSince, failingSinceBefore),
-          ),
-        )
-        .returning({ developerId: endpoints.developerId, appId: endpoints.appId })
+      const [owner] = await rows.change(
+        { status: 'disabled', disabledReason, updatedAt: now },
+        and(
+          eq(endpoints.id, id),
+          eq(endpoints.url, url),
+          eq(endpoints.status, 'enabled'),
+          failingSinceBefore === undefined ? undefined : lte(endpoints.failingSince, failingSinceBefore),
+        ),
+      )
       configurationChanged()
       return owner
     },

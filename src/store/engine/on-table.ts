@@ -31,7 +31,7 @@ export function onTable<T extends SQLiteTable>(executor: QueryExecutor, table: T
   type Changes = Conflict<T>['set']
   const untyped: SQLiteTable = table
   const select = (where?: SQL) => executor.select().from(untyped).where(where)
-  const change = (set: Changes, where?: SQL) =>
+  const updateRows = (set: Changes, where?: SQL) =>
     executor
       .update(untyped)
       .set(set as never)
@@ -85,12 +85,17 @@ export function onTable<T extends SQLiteTable>(executor: QueryExecutor, table: T
     },
 
     async update(set: Changes, where?: SQL): Promise<void> {
-      await change(set, where)
+      await updateRows(set, where)
     },
 
     /** Changes a row. @returns false if there is none; then another call may have been first */
     async updateOne(set: Changes, where: SQL | undefined): Promise<boolean> {
-      return isOne(await change(set, where).returning())
+      return isOne(await updateRows(set, where).returning())
+    },
+
+    /** Changes rows. @returns them as they are then */
+    async change(set: Changes, where: SQL | undefined): Promise<Row[]> {
+      return (await updateRows(set, where).returning()) as Row[]
     },
 
     async delete(where?: SQL): Promise<void> {
