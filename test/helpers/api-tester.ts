@@ -63,6 +63,7 @@ export async function createApiTester(options: TestOptions = {}) {
   })
   const api = await readOpenApi(async (path) => (await service.request('GET', path)).text)
   const owner = await createTenant()
+  let reader: Promise<Tenant> | undefined
   const counts = { requests: 0, operations: new Set<string>(), statuses: new Map<number, number>() }
 
   async function createTenant(phone = '+14155550100'): Promise<Tenant> {
@@ -130,6 +131,10 @@ export async function createApiTester(options: TestOptions = {}) {
       phone,
     }
   }
+
+  /** Returns a tenant that no call has changed. Operations that only read share one. */
+  const createTenantFor = ({ method }: Operation): Promise<Tenant> =>
+    method === 'GET' ? (reader ??= createTenant()) : createTenant()
 
   /** Fills the parameters of an operation's path with the ids of a tenant, and adds the required ones of its query. */
   function fillPath({ path, parameters = [] }: Operation, tenant: Tenant): string {
@@ -218,6 +223,7 @@ export async function createApiTester(options: TestOptions = {}) {
     owner,
     counts,
     createTenant,
+    createTenantFor,
     fillPath,
     fillPathWith,
     validBody,

@@ -177,8 +177,7 @@ describe('a successful response', () => {
     )
     const succeeded: string[] = []
     for (const operation of operations) {
-      // A new tenant per operation keeps the requests independent.
-      const tenant = await apiTester.createTenant()
+      const tenant = await apiTester.createTenantFor(operation)
       if (operation.operationId === 'resendOtp') apiTester.service.clock.advance(60_000)
       if (operation.operationId === 'deleteProject') await removeApplication(tenant)
       const { response, faults } = await apiTester.callAndCheck(operation, {
@@ -266,7 +265,7 @@ describe('an undeclared field', () => {
       })
       let answered = 0
       for (const operation of apiTester.operations) {
-        const tenant = await apiTester.createTenant()
+        const tenant = await apiTester.createTenantFor(operation)
         const body = operation.body && JSON.stringify(apiTester.validBody(operation, tenant))
         const response = await app.handle(
           new Request(`http://otpd.test${apiTester.fillPath(operation, tenant)}`, {
