@@ -243,6 +243,7 @@ describe('logout', () => {
     }
     await Bun.write(home.credentials, JSON.stringify(storedLogins))
     expect((await home.otpd(['logout'])).exitCode).toBe(0)
+    expect(server.requests.at(-1)).toMatchObject({ method: 'POST', path: '/v1/auth/revoke' })
     expect(form()).toEqual({ token: 'refresh-1' })
     expect(Object.keys(readProfile().logins)).toEqual(['https://other.example'])
     expect(readProfile().current).toBeNull()
