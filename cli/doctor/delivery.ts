@@ -62,7 +62,7 @@ function providerChecks(
     openCircuits.find((circuit) => circuit.name === candidate.name && circuit.openUntil > nowMs)
   const openCircuit = findOpenCircuit({ name: provider })
   if (openCircuit !== undefined) {
-    checks.push(openCircuitCheck(openCircuit, providers.every(findOpenCircuit), nowMs))
+    checks.push(openCircuitCheck(openCircuit, providers.every(findOpenCircuit)))
   }
   if (routes.length > 0 && !routes.some((route) => route.providers.includes(provider))) {
     checks.push(

@@ -64,7 +64,7 @@ export function createSharedObservers(needs: {
             .filter((candidate) => candidate.name === name)
             .toSorted((a, b) => b.openUntil - a.openUntil)
           if (!circuit) return []
-          return toCauses('provider', name, openCircuitCheck(circuit, isLast, now))
+          return toCauses('provider', name, openCircuitCheck(circuit, isLast))
         })
       },
     },

@@ -1,5 +1,5 @@
 import { fault, ok, warning, type Check } from './check.ts'
-import { formatRemaining, recentTime } from './human-text.ts'
+import { formatRemaining } from './human-text.ts'
 
 const megabyte = 1_000_000
 const freeBytesLow = 1000 * megabyte
@@ -56,19 +56,20 @@ export function lateBackupChecks(
 export const formatAge = (at: number, nowMs: number): string =>
   formatRemaining(Math.max(0, nowMs - at)).replace('now', '0 s')
 
-/** Reports a provider whose circuit is open. @param isLast whether no other provider is left */
-export function openCircuitCheck(
-  { name, failure, openUntil }: { name: string; failure: string; openUntil: number },
+/**
+ * Reports a provider whose circuit is open. The time of the next try is left out: an alert is read long after it.
+ *
+ * @param isLast whether no other provider is left
+ */
+export const openCircuitCheck = (
+  { name, failure }: { name: string; failure: string },
   isLast: boolean,
-  nowMs: number,
-): Check {
-  const openUntilText = recentTime(new Date(openUntil).toISOString(), nowMs)
-  return (isLast ? fault : warning)(
+): Check =>
+  (isLast ? fault : warning)(
     `provider ${name}`,
-    `circuit open until ${openUntilText}: ${failure}${isLast ? '; no other provider is available' : ''}`,
+    `circuit open: ${failure}${isLast ? '; no other provider is available' : ''}`,
     `Test it: otpd provider test ${name} PHONE`,
   )
-}
 
 /** Reports a country with more unverified messages than usual; `pool` is what all countries send beyond their allowances. */
 export const guardAlertCheck = (country: string): Check =>

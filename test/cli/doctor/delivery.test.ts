@@ -149,7 +149,7 @@ describe('a provider', () => {
   test('with an open circuit is a warning, without any other a fault, and is ok once it is closed', async () => {
     const withSpareToml = validToml + twilio('spare')
     expect(await messages(withSpareToml, 'provider main', [openCircuit])).toEqual([
-      expect.stringMatching(/^warning: circuit open until .*: no_credit$/),
+      'warning: circuit open: no_credit',
     ])
     expect(
       await messages(withSpareToml, 'provider main', [openCircuit, { ...openCircuit, name: 'spare' }]),
