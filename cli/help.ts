@@ -61,8 +61,11 @@ function formatHelp(command: Command, help: Help) {
 /** Formats the `Examples:` part of a help text. The tests run every line of it in a shell. */
 export const examples = (...lines: string[]) => `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`
 
-/** Adds the first example of its first three commands to the help of a command group without examples of its own. */
-export function addNounExamples(noun: Command) {
+/** Adds the first example of its first three commands to the help of each command group without examples of its own. */
+export function completeHelp(noun: Command) {
+  // `otpd help app` and `otpd app --help` are enough: `otpd app help` would add a line to the help of every noun.
+  noun.helpCommand(false)
+  for (const command of noun.commands) completeHelp(command)
   if (noun.commands.length === 0 || actsItself(noun)) return
   noun.addHelpText('after', () => examples(...noun.commands.slice(0, 3).map(firstExample)))
 }

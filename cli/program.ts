@@ -38,7 +38,7 @@ import { createContext, type GlobalFlags, type RunCommand } from './context.ts'
 import { CliError, exitCodes, usageError } from './terminal/errors.ts'
 import { nameFlags } from './terminal/field-flags.ts'
 import {
-  addNounExamples,
+  completeHelp,
   commandPath,
   examples,
   findCommand,
@@ -282,11 +282,7 @@ export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string
     for (const file of files) if (!isKnown || isRequested(file)) file.register(program, runCommand)
   }
   program.helpCommand('help [command]', 'help for a command')
-  for (const noun of program.commands) {
-    // `otpd help app` and `otpd app --help` are enough: `otpd app help` would add a line to the help of every noun.
-    noun.helpCommand(false)
-    addNounExamples(noun)
-  }
+  for (const noun of program.commands) completeHelp(noun)
   return program
 }
 

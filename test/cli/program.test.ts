@@ -62,6 +62,15 @@ test.each(actingGroups)(
   },
 )
 
+test.each(['admin', 'otp session', 'profile totp'])(
+  'the group %s shows examples and no help command',
+  async (name) => {
+    const { text } = await run(...name.split(' '), '--help')
+    expect(text).toMatch(new RegExp(`\\n\\nExamples:\\n  .*otpd ${name} \\w`))
+    expect(text).not.toMatch(/^ +help /m)
+  },
+)
+
 test('a group that only has commands shows one usage', async () => {
   expect((await run('admin', '--help')).text).toContain('Usage: otpd admin <command>\n\n')
 })
