@@ -64,12 +64,18 @@ function phoneFields({ language, countries, typed, notice }: PhoneFormView): Mar
 <input id="phone" name="phone" type="tel" dir="ltr" autocomplete="tel-national" maxlength="40" required value="${typed.phone}"${fault(notice, 'phone')} autofocus>`
 }
 
-const countryOption = (
-  { code, name, callingCode, mask }: CountryChoice,
-  sign: string,
-  selected: string | undefined,
-) =>
-  markup`<option value=${code}${mask !== '' && markup` data-m="${mask}"`}${code === selected && markup` selected`}>${name} ${sign}${callingCode}`
+/** The options of choices that are not selected. A page has 245 of them, and each language its own. */
+const options = new WeakMap<CountryChoice, Markup>()
+
+function countryOption(choice: CountryChoice, sign: string, selected: string | undefined): Markup {
+  if (choice.code === selected) return writeOption(choice, sign, true)
+  let option = options.get(choice)
+  if (!option) options.set(choice, (option = writeOption(choice, sign, false)))
+  return option
+}
+
+const writeOption = ({ code, name, callingCode, mask }: CountryChoice, sign: string, isSelected: boolean) =>
+  markup`<option value=${code}${mask !== '' && markup` data-m="${mask}"`}${isSelected && markup` selected`}>${name} ${sign}${callingCode}`
 
 /** Connects a field with the notice that says what is wrong with it. */
 const fault = (notice: Notice | undefined, field: Notice['field']) =>
