@@ -22,7 +22,8 @@ export function createCalls(
     prepareAlone(failure) {
       if (failure instanceof GuardFault) unit.leaveOutGuard(failure)
     },
-    load: async (operations) => stored.load?.(operations, unit.rows.guard.fault === undefined),
+    load: async (operations) =>
+      (await stored.load?.(operations, unit.rows.guard.fault === undefined)) ?? new Set(operations),
     decide(operation) {
       try {
         const { result, changes: decided } = operation.decide(unit.rows)

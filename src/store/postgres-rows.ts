@@ -10,7 +10,7 @@ import type { OldBudgets } from '../domain/store/check-budgets.ts'
 import type { NamedRows, Operation, Rows } from '../domain/store/operation.ts'
 import type { Stores } from '../domain/store/store.ts'
 import { toCredentialState } from './applications.ts'
-import { RaceLostError, RowNotNamedError } from './engine/errors.ts'
+import { RowNotNamedError } from './engine/errors.ts'
 import { compareKeys } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { limiterKey, limitKey, type LoadQueries } from './postgres-queries.ts'
@@ -182,16 +182,20 @@ export function createPostgresRows(
       await lookUp(calls)
       for (const call of calls) name(call.preload.first(rows), isGuardRead)
       const isFollowed = calls.every(({ preload }) => preload.next !== undefined)
+      const remaining = new Set(calls)
       for (let round = 0; all.some((table) => table.isWanted()) || round === 0; round++) {
-        // The request that a look-up found has changed before it was locked. Another one may not be locked after the phone.
-        if (round > 0 && requests.isWanted()) throw new RaceLostError()
         await loadWanted(isFollowed)
-        for (const call of calls) {
+        for (const call of remaining) {
           const named = call.preload.next?.(rows)
           if (named) name(named, isGuardRead)
+          if (!requests.isWanted()) continue
+          // The request that a look-up found has changed before it was locked. Another one may not be locked after the phone.
+          requests.forgetWanted()
+          remaining.delete(call)
         }
       }
       isDeciding = true
+      return remaining
     },
 
     // The look-up of another call may have read it without a lock.
@@ -240,6 +244,7 @@ function createTable<V, W = undefined>(
       return true
     },
     isWanted: () => wanted.size > 0,
+    forgetWanted: () => wanted.clear(),
     async load(): Promise<void> {
       if (wanted.size === 0) return
       const entries = [...wanted].toSorted(([a], [b]) => compareKeys(a, b))

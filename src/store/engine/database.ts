@@ -23,8 +23,8 @@ export type PreparedQuery<R> = (values?: Record<string, unknown>) => Awaitable<R
 export type CallGroup<C = unknown> = {
   /** Prepares a call that runs again, in a transaction of its own, because the one that it was in failed. */
   prepareAlone(failure: unknown): void
-  /** Reads what the calls need, in few round trips. On PostgreSQL only. */
-  load(calls: readonly C[]): Promise<void>
+  /** Reads what the calls need, in few round trips. On PostgreSQL only. @returns those that can decide now */
+  load(calls: readonly C[]): Promise<ReadonlySet<C>>
   /** Decides a call and keeps what it changes. Writes nothing; a throw fails this call alone. */
   decide(call: C): unknown
   /** Tells whether the calls since the last end changed anything. */

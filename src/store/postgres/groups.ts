@@ -6,6 +6,8 @@ import type { RunTransaction } from './transactions.ts'
 
 const groupMax = 256
 const waitingMax = 10_000
+/** Each displacement is a change that another call has made meanwhile. */
+const displacementsMax = 100
 
 type Job<C> = {
   call: C
@@ -13,6 +15,8 @@ type Job<C> = {
   queuedAt: number
   /** Set for a call that runs in a transaction of its own: the error of the one that it was in. */
   failure: unknown
+  /** How often its rows were others when it was to decide. */
+  displacements: number
   resolve(value: unknown): void
   reject(error: unknown): void
 }
@@ -77,7 +81,8 @@ export function createGroups(
         const displaced: Array<Job<C>> = []
         for (const [index, job] of group.entries()) {
           const outcome = outcomes[index]
-          if (!outcome) displaced.push(job)
+          if (!outcome && job.displacements++ < displacementsMax) displaced.push(job)
+          else if (!outcome) job.reject(unavailable('ROW_ADDED'))
           else if ('value' in outcome) job.resolve(outcome.value)
           else job.reject(convertError(outcome.error))
         }
@@ -96,13 +101,20 @@ export function createGroups(
 
     type Outcome = { value: unknown } | { error: unknown }
 
-    /** @returns the outcome of each call; undefined for one whose rows are others since a call before it, and runs again */
+    /**
+     * @returns the outcome of each call; undefined for one whose rows are others since it named them, by a call before it or
+     *   by another transaction: it runs again
+     */
     async function runCalls(calls: CallGroup<C>, group: Array<Job<C>>): Promise<Array<Outcome | undefined>> {
       const [first] = group
       if (first?.failure !== undefined) calls.prepareAlone(first.failure)
-      await calls.load(group.map(({ call }) => call))
+      const loaded = await calls.load(group.map(({ call }) => call))
       const outcomes: Array<Outcome | undefined> = []
       for (const { call } of group) {
+        if (!loaded.has(call)) {
+          outcomes.push(undefined)
+          continue
+        }
         try {
           outcomes.push({ value: calls.decide(call) })
         } catch (error) {
@@ -122,6 +134,7 @@ export function createGroups(
         call,
         queuedAt: performance.now(),
         failure: undefined,
+        displacements: 0,
         resolve: resolve as (value: unknown) => void,
         reject,
       })

@@ -242,6 +242,40 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
     expect(await Promise.all(good)).toHaveLength(5)
   })
 
+  test('run again alone if another transaction changed what they look for', async () => {
+    const { requestId } = await operationsOf(service).send(application(1), { phone: newPhone() })
+    const loads = { racing: 0, other: 0 }
+    const decide = () => ({ result: undefined, changes: [] })
+    const other = service.store.decide({
+      preload: {
+        first() {
+          loads.other++
+          return {}
+        },
+      },
+      decide,
+    })
+    const racing = service.store.decide({
+      // As if its look-up had found another request.
+      preload: {
+        first: () => ({}),
+        next: () => (loads.racing++ === 0 ? { request: requestId } : undefined),
+      },
+      decide,
+    })
+    await Promise.all([other, racing])
+    expect(loads).toEqual({ racing: 2, other: 1 })
+  })
+
+  test('are UNAVAILABLE if what they look for changes again and again', async () => {
+    const { requestId } = await operationsOf(service).send(application(1), { phone: newPhone() })
+    const racing = service.store.decide({
+      preload: { first: () => ({}), next: () => ({ request: requestId }) },
+      decide: () => ({ result: undefined, changes: [] }),
+    })
+    expect(await racing.catch((error: unknown) => error)).toMatchObject({ code: 'UNAVAILABLE' })
+  })
+
   test('find the code of an application behind many newer ones of another in few reads', async () => {
     const developer = await service.createDeveloper()
     const [first, second] = await Promise.all(

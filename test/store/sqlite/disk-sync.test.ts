@@ -264,7 +264,7 @@ describe('while a flush is under way', () => {
   test('no notice of its calls is given', async () => {
     const call = queue.group<string>(() => ({
       prepareAlone: () => {},
-      load: async () => {},
+      load: async (calls) => new Set(calls),
       decide: (name) => connection.run('insert into rows values (?)', [name]),
       hasChanges: () => true,
       write: async () => {},
