@@ -194,6 +194,20 @@ test.each([
   await terminal.close()
 })
 
+test('an API token is shown whole and revoked, after its name is typed', async () => {
+  const token = (await host.otpd(['token', 'create', 'ci', '--scope', 'otp:read'])).trim()
+  const preview = `${token.slice(0, 13)}****${token.slice(-4)}`
+  const terminal = await open({ columns: 80, rows: 24 })
+  terminal.press('-')
+  await terminal.waitForText(preview)
+  terminal.press('D')
+  await terminal.waitForText('Programs that use ci are refused at once.')
+  terminal.press('ci', 'enter')
+  await terminal.waitForText('API token ci revoked')
+  expect(await host.json(['token', 'list'])).toEqual([])
+  await terminal.close()
+})
+
 test('from 120 columns on, the overview has charts with axes and panels side by side', async () => {
   const terminal = await open({ columns: 120, rows: 40 })
   await terminal.waitForText(/Sent by day .* Verified by day/)

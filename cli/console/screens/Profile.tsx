@@ -26,6 +26,7 @@ export const profileScreen: Screen = {
     'otpd profile update --name NAME',
     'otpd profile password',
     'otpd token list',
+    'otpd token revoke TOKEN',
   ],
   View: ProfileView,
 }
@@ -98,7 +99,8 @@ const rateText = (perMinute: number) => (perMinute === 0 ? 'not limited' : `${pe
 
 /** Lists the API tokens, which only a login may see. */
 function Tokens({ width, height }: { width: number; height: number }) {
-  const { api } = useConsole()
+  const console = useConsole()
+  const { api, openDialog } = console
   const nowMs = useNow()
   const tokens = usePolled(
     'tokens',
@@ -119,6 +121,10 @@ function Tokens({ width, height }: { width: number; height: number }) {
     height: height - 2,
     getRowId: ({ id }) => id,
   })
+  const { selected } = list
+  useKeys('profile', {
+    revoke: selected === null ? undefined : () => openDialog(revokeDialog(console, selected)),
+  })
   const columns: Column<ApiToken>[] = [
     { title: 'NAME', width: 14, grow: 1, maxWidth: 40, cell: ({ name }) => name },
     { title: 'SCOPES', width: 8, grow: 1, maxWidth: 24, cell: ({ scopes }) => scopes.join(', ') },
@@ -133,7 +139,7 @@ function Tokens({ width, height }: { width: number; height: number }) {
       dropPriority: 1,
       cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : recentTime(lastUsedAt, nowMs)),
     },
-    { title: 'TOKEN', width: 20, dropPriority: 2, cell: ({ preview }) => preview },
+    { title: 'TOKEN', width: 21, dropPriority: 2, cell: ({ preview }) => preview },
     { title: 'ID', width: 30, dropPriority: 3, cell: ({ id }) => id },
   ]
   return (
@@ -156,6 +162,18 @@ function Tokens({ width, height }: { width: number; height: number }) {
     </Box>
   )
 }
+
+const revokeDialog = ({ api, toast }: Pick<Console, 'api' | 'toast'>, { id, name }: ApiToken): Dialog => ({
+  kind: 'confirm',
+  title: 'Revoke API token',
+  lines: [`Programs that use ${name} are refused at once.`],
+  confirmText: name,
+  verb: 'revoke',
+  async submit() {
+    await api.asDeveloper('DELETE', '/v1/tokens/:id', { params: { id } })
+    toast(`API token ${name} revoked`, 'good')
+  },
+})
 
 const editDialog = (
   { api, toast }: Pick<Console, 'api' | 'toast'>,
