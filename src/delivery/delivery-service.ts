@@ -115,12 +115,10 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     localProviders = new Set(providers.filter(({ values }) => isLocal(values)).map(({ name }) => name))
     const poolUpdated = pool.configure(providers)
     const handles = providers.flatMap(({ name }) => pool.find(name) ?? [])
-    const defaults = defaultRoutes(
-      handles.map(({ name, provider }) => ({ name, channels: provider.channels })),
-    )
+    const defaults = defaultRoutes(handles.map(({ name, channels }) => ({ name, channels })))
     for (const { channel, providers: routeProviders } of routes) {
       const incapable = handles.filter(
-        ({ name, provider }) => routeProviders.includes(name) && !provider.channels.includes(channel),
+        ({ name, channels }) => routeProviders.includes(name) && !channels.includes(channel),
       )
       for (const { name } of incapable) {
         report('warn', 'a route names a provider that is not set up for its channel', {
@@ -162,12 +160,7 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
 
     /** Lists the providers in use, in the order of the configuration. */
     listProviders: () =>
-      pool.list().map(({ name, kind, provider }) => ({
-        name,
-        kind: kind.kind,
-        title: kind.title,
-        channels: provider.channels,
-      })),
+      pool.list().map(({ name, kind: { kind, title }, channels }) => ({ name, kind, title, channels })),
 
     /** Finds the route of live messages to any number of a country, with its providers as they are now. */
     findCountryRoute(channel: Channel, country: string) {

@@ -85,7 +85,7 @@ export function createDispatcher(needs: DispatcherNeeds) {
     for (const candidate of candidates) {
       if (excluded.has(candidateKey(candidate))) continue
       const handle = pool.find(candidate.provider)
-      if (!handle?.provider.channels.includes(candidate.channel)) {
+      if (!handle?.channels.includes(candidate.channel)) {
         excluded.add(candidateKey(candidate))
         continue
       }

@@ -1,9 +1,11 @@
 import { createFairPermits, type FairPermits } from '../domain/model/fair-permits.ts'
 import type { ProviderSettings } from '../domain/model/delivery.ts'
 import { createPriceFinder, type FindPrice } from '../domain/model/price.ts'
+import type { Channel } from '../domain/model/request.ts'
 import { createCircuitBreaker, type CircuitBreaker } from './circuit-breaker.ts'
 import { withFailoverOnBlock } from './failover-on-block.ts'
 import { createRecentRefusals, type RecentRefusals } from './recent-refusals.ts'
+import { enabledChannels } from './kit/channels.ts'
 import type { ProviderKind, ProviderNeeds } from './kit/provider-kinds.ts'
 import type { ConnectionState, Provider, Receipt } from './kit/provider.ts'
 
@@ -15,6 +17,7 @@ export type ProviderHandle = {
   readonly name: string
   readonly kind: ProviderKind
   readonly provider: Provider
+  readonly channels: readonly Channel[]
   readonly breaker: CircuitBreaker
   /** Number of `send` calls under way. */
   inFlight: number
@@ -62,7 +65,8 @@ export function createProviderPool(needs: {
     const breaker = createCircuitBreaker()
     const permits = createFairPermits(inFlightPerProviderMax, 1)
     const refusals = createRecentRefusals()
-    const base = { name, kind: providerKind, provider, breaker, permits, refusals, feedback }
+    const channels = enabledChannels(providerKind, values)
+    const base = { name, kind: providerKind, provider, channels, breaker, permits, refusals, feedback }
     return { ...base, inFlight: 0, settings, findPrice: unknownPrice }
   }
 

@@ -1,11 +1,12 @@
 import type { Config } from '../config/config.ts'
 import { attemptMsMax } from '../domain/model/message.ts'
 import { createProviderHttp } from '../delivery/kit/http-client.ts'
+import { enabledChannels } from '../delivery/kit/channels.ts'
 import { providerKinds } from '../delivery/providers/all-provider-kinds.ts'
 import type { AccountCheck } from '../delivery/kit/account-check.ts'
 import type { SendOutcome } from '../delivery/kit/provider.ts'
 import { ServiceError } from '../domain/model/errors.ts'
-import { channels, type Channel } from '../domain/model/request.ts'
+import type { Channel } from '../domain/model/request.ts'
 import { parsePhone } from '../domain/model/phone.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import { systemWorld } from '../world/system.ts'
@@ -53,6 +54,7 @@ export function openProviders(
     if (!providerKind) throw new Error(`unknown provider kind: ${kind}`)
     return {
       title: providerKind.title,
+      channels: enabledChannels(providerKind, values),
       provider: providerKind.create(values, { http, clock, feedback: false, world: systemWorld }),
     }
   }
@@ -62,10 +64,10 @@ export function openProviders(
     async list(): Promise<ConfiguredProvider[]> {
       const result: ConfiguredProvider[] = []
       for (const settings of providers) {
-        const { title, provider } = openProvider(settings)
+        const { title, channels, provider } = openProvider(settings)
         const { name, kind } = settings
         const takesReceipts = provider.readCallback !== undefined
-        result.push({ name, kind, title, channels: provider.channels, takesReceipts })
+        result.push({ name, kind, title, channels, takesReceipts })
         await provider.close?.()
       }
       return result
@@ -83,15 +85,10 @@ export function openProviders(
       if (!settings)
         throw new ServiceError('NOT_FOUND', `No provider is named ${name}. ${listNames(providers)}`)
       const { phone: to, country } = parsePhone(phone)
-      const { provider } = openProvider(settings)
+      const { channels, provider } = openProvider(settings)
       try {
-        const channel =
-          channelName === undefined
-            ? provider.channels[0]
-            : channels.find((candidate) => candidate === channelName)
-        if (!channel || !provider.channels.includes(channel)) {
-          throw new ServiceError('INVALID_ARGUMENT', `${name} supports ${provider.channels.join(', ')}.`)
-        }
+        const channel = channels.find((candidate) => candidate === (channelName ?? channels[0]))
+        if (!channel) throw new ServiceError('INVALID_ARGUMENT', `${name} supports ${channels.join(', ')}.`)
         const startedAt = clock.now()
         const outcome = await provider.send(
           {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test'
+import { enabledChannels } from '../../src/delivery/kit/channels.ts'
 import { infobip } from '../../src/delivery/providers/infobip.ts'
 import { twilio } from '../../src/delivery/providers/twilio.ts'
 import { vonageMessages } from '../../src/delivery/providers/vonage-messages.ts'
@@ -16,7 +17,7 @@ describe('a message over RCS', () => {
   test('goes to the rcs address at Twilio, so that Twilio sends nothing else (page on error 21664)', async () => {
     const settings = { accountSid, authToken: 't', from: '+15005550006', rcsFrom: 'rcs:acme_agent', baseUrl }
     const provider = makeProvider(twilio, settings)
-    expect(provider.channels).toEqual(['sms', 'rcs'])
+    expect(enabledChannels(twilio, settings)).toEqual(['sms', 'rcs'])
     server.setResponse(201, { sid: 'SM1', status: 'queued' })
     expect(await sendTo(provider, { channel: 'rcs' })).toEqual({ kind: 'accepted', messageId: 'SM1' })
     expect(Object.fromEntries(new URLSearchParams(server.takeCall().body))).toMatchObject({
@@ -29,7 +30,7 @@ describe('a message over RCS', () => {
   test('is a text of channel rcs at Vonage (data set of vonage-node-sdk babd2d8c)', async () => {
     const settings = { apiKey: 'abcd1234', apiSecret: 's', from: 'Acme', rcsFrom: 'AcmeAgent', baseUrl }
     const provider = makeProvider(vonageMessages, settings)
-    expect(provider.channels).toEqual(['sms', 'rcs'])
+    expect(enabledChannels(vonageMessages, settings)).toEqual(['sms', 'rcs'])
     server.setResponse(202, { message_uuid: 'm1' })
     await sendTo(provider, { channel: 'rcs' })
     expect(JSON.parse(server.takeCall().body)).toMatchObject({
@@ -42,8 +43,9 @@ describe('a message over RCS', () => {
   })
 
   test('is one of the Messages API at Infobip (types of infobip-api-python-client 6.0.0)', async () => {
-    const provider = makeProvider(infobip, { apiKey: 'k', from: 'Acme', rcsFrom: 'AcmeAgent', baseUrl })
-    expect(provider.channels).toEqual(['sms', 'rcs'])
+    const settings = { apiKey: 'k', from: 'Acme', rcsFrom: 'AcmeAgent', baseUrl }
+    const provider = makeProvider(infobip, settings)
+    expect(enabledChannels(infobip, settings)).toEqual(['sms', 'rcs'])
     server.setResponse(200, { messages: [{ messageId: '1', status: { groupId: 1, id: 26 } }] })
     expect(await sendTo(provider, { channel: 'rcs' })).toEqual({ kind: 'accepted', messageId: '1' })
     const { path, body } = server.takeCall()
@@ -69,7 +71,7 @@ describe('a message over RCS', () => {
   })
 
   test('needs its sender', () => {
-    expect(makeProvider(infobip, { apiKey: 'k', from: 'Acme', baseUrl }).channels).toEqual(['sms'])
+    expect(enabledChannels(infobip, { apiKey: 'k', from: 'Acme', baseUrl })).toEqual(['sms'])
   })
 })
 

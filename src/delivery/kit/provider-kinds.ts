@@ -52,8 +52,10 @@ export type ProviderKind = {
   kind: string
   /** Product name of the provider. */
   title: string
-  /** All channels that some settings enable; `Provider.channels` lists those that are enabled. */
+  /** All channels that some settings enable; `enabledChannels` lists those that are enabled. */
   channels: readonly Channel[]
+  /** Settings that a channel needs, such as the number that calls. */
+  channelSettings?: Readonly<Partial<Record<Channel, string>>>
   /** Channels on which the provider writes the text: it gets the code and the language; default: none. */
   textByProvider?: readonly Channel[]
   fields: SettingFields
@@ -69,8 +71,9 @@ export type ProviderKind = {
 
 type KindDefinition<Fields extends SettingFields> = Omit<
   ProviderKind,
-  'fields' | 'oneOf' | 'together' | 'create'
+  'channelSettings' | 'fields' | 'oneOf' | 'together' | 'create'
 > & {
+  channelSettings?: Readonly<Partial<Record<Channel, keyof Fields & string>>>
   fields: Fields
   oneOf?: readonly (keyof Fields & string)[]
   together?: readonly (readonly (keyof Fields & string)[])[]
@@ -148,6 +151,12 @@ function findFault(field: SettingField, value: string): Omit<SettingFault, 'name
   if (field.url && !isSafeBaseUrl(value)) {
     return { fault: 'is not an https URL', remedy: 'Give an https URL; http is allowed on loopback only.' }
   }
+  const unknown = value.match(/\{\{\w*\}\}/g)?.find((placeholder) => !field.description.includes(placeholder))
+  if (unknown !== undefined && field.pattern?.test(value) === false && !field.secret)
+    return {
+      fault: `has ${unknown}, which is no placeholder`,
+      remedy: `Give ${field.description}${example}.`,
+    }
   const isSafe = field.multiline || !/\p{Cc}/u.test(value)
   if (!isSafe || field.pattern?.test(value) === false || field.isValid?.(value) === false) {
     return { fault: 'does not look right', remedy: `Give ${field.description}${example}.` }

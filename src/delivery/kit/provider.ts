@@ -30,7 +30,7 @@
  *    `otpd provider add` calls it. A provider that writes the text itself lists the channels in `textByProvider`, and
  *    passes `code` and `locale`. What its fraud filter blocks is `blocked_by_carrier`.
  * 7. **Voice.** Keep calls in `providers/<kind>-voice.ts`: a table of voices by locale, and `renderSpeech`
- *    for the text. Offer the channel only if the settings name a number to call from.
+ *    for the text. `channelSettings` of the kind names the setting that a channel needs, such as the number to call from.
  * 8. **Tests.** `test/delivery/providers/<kind>.test.ts` starts a local server with `startProviderApi` and
  *    checks the documented request, each error class and each receipt, including forged ones. It ends with
  *    `describeHttpFaults`, the contract that every HTTP provider must meet. A provider that writes the text has its server in
@@ -123,8 +123,6 @@ export type ConnectionState = 'connected' | { failure: Failure; retryMs: number 
  * Sends messages through one account at a provider. Created from its settings; keeps no state about messages.
  */
 export type Provider = {
-  readonly channels: readonly Channel[]
-
   /** Whether its settings leave the text out, so that a message shows the code alone; default: false. */
   readonly leavesOutText?: boolean
 

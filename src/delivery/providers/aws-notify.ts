@@ -48,6 +48,7 @@ export const awsNotify = defineKind({
   kind: 'aws-notify',
   title: 'AWS End User Messaging Notify',
   channels: ['sms', 'voice'],
+  channelSettings: { voice: 'voiceTemplates' },
   textByProvider: ['sms', 'voice'],
   fields,
   create: createAwsNotify,
@@ -64,8 +65,6 @@ function createAwsNotify(settings: SettingValues<typeof fields>, needs: Provider
       : createSnsNotificationReader({ ...settings, receiptTopicArn }, needs)
 
   return {
-    channels: voiceTemplateFor ? ['sms', 'voice'] : ['sms'],
-
     async send({ channel, to, code, locale, validitySeconds, requestId }, signal) {
       const isCall = channel === 'voice'
       const result = await messaging.call(

@@ -37,6 +37,7 @@ export const awsSms = defineKind({
   kind: 'aws-sms',
   title: 'AWS End User Messaging SMS',
   channels: ['sms', 'voice'],
+  channelSettings: { voice: 'voiceOriginationIdentity' },
   fields,
   create: createAwsSms,
 })
@@ -65,8 +66,6 @@ function createAwsSms(settings: SettingValues<typeof fields>, needs: ProviderNee
       : createSnsNotificationReader({ ...settings, receiptTopicArn }, needs)
 
   return {
-    channels: settings.voiceOriginationIdentity === undefined ? ['sms'] : ['sms', 'voice'],
-
     async send(message, signal) {
       const isCall = message.channel === 'voice'
       const result = await messaging.call(

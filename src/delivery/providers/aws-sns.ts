@@ -73,8 +73,6 @@ function createAwsSns(settings: SettingValues<typeof fields>, needs: ProviderNee
   ].flatMap(({ name, type, value }) => (value === undefined ? [] : { name, type, value }))
 
   return {
-    channels: ['sms'],
-
     async send(message, signal) {
       const form = new URLSearchParams({
         Action: 'Publish',

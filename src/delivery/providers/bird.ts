@@ -64,8 +64,6 @@ function createBird(settings: SettingValues<typeof fields>, { http }: ProviderNe
   const { baseUrl, workspaceId, channelId, accessKey, signingKey } = settings
   const url = `${baseUrl}/workspaces/${workspaceId}/channels/${channelId}/messages`
   return {
-    channels: ['sms'],
-
     async send(message, signal) {
       const body = {
         receiver: { contacts: [{ identifierKey: 'phonenumber', identifierValue: message.to }] },

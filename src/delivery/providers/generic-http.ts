@@ -1,7 +1,7 @@
 import { channels as allChannels } from '../../domain/model/request.ts'
 import { loopbackHostPattern } from '../../shared/loopback.ts'
 import { computeSignature, signatureHeaders } from '../../shared/webhook-signature.ts'
-import { channelsField, readChannels } from '../kit/channels.ts'
+import { channelsField } from '../kit/channels.ts'
 import { forged, receiptResult, unreadable } from '../kit/callbacks.ts'
 import { createFailure, outcomeFromResult, outcomeFromStatus, throttledFailure } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
@@ -71,8 +71,6 @@ export const genericHttp = defineKind({
 
 function createGenericHttp(settings: SettingValues<typeof fields>, { http, clock }: ProviderNeeds): Provider {
   return {
-    channels: readChannels(settings.channels),
-
     async send(message, signal) {
       const now = clock.now()
       const body = JSON.stringify(toPayload(message, now))

@@ -1,7 +1,7 @@
 import { channels as allChannels } from '../../domain/model/request.ts'
 import { createFailure, outcomeFromResult, outcomeFromStatus } from '../kit/failures.ts'
 import { urlOriginPattern } from './generic-http.ts'
-import { channelsField, readChannels } from '../kit/channels.ts'
+import { channelsField } from '../kit/channels.ts'
 import type { HttpResponse, HttpRequest } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { basicAuth } from '../kit/message-fields.ts'
@@ -152,7 +152,6 @@ function createHttpTemplate(settings: Settings, { http }: ProviderNeeds): Provid
   const secrets = listSecrets(settings, credentials)
   const { reportUrl, reportBody } = settings
   return {
-    channels: readChannels(settings.channels),
     leavesOutText: !`${settings.url} ${settings.body} ${settings.headers}`.includes('{{text}}'),
 
     ...(reportUrl !== undefined && {

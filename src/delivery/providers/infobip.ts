@@ -52,6 +52,7 @@ export const infobip = defineKind({
   kind: 'infobip',
   title: 'Infobip',
   channels: ['sms', 'voice', 'rcs'],
+  channelSettings: { voice: 'voiceFrom', rcs: 'rcsFrom' },
   fields,
   create: createInfobip,
 })
@@ -103,12 +104,6 @@ function createInfobip(settings: SettingValues<typeof fields>, { http, feedback 
   }
 
   return {
-    channels: [
-      'sms',
-      ...(settings.voiceFrom === undefined ? [] : (['voice'] as const)),
-      ...(settings.rcsFrom === undefined ? [] : (['rcs'] as const)),
-    ],
-
     async send(message, signal) {
       const { path, fields } = requestFor(message)
       const url = `${settings.baseUrl}${path}`

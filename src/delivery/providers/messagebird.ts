@@ -106,6 +106,7 @@ export const messagebird = defineKind({
   kind: 'messagebird',
   title: 'MessageBird',
   channels: ['sms', 'voice'],
+  channelSettings: { voice: 'voiceOriginator' },
   fields,
   create: createMessagebird,
 })
@@ -122,8 +123,6 @@ function createMessagebird(settings: SettingValues<typeof fields>, { http }: Pro
     reference: message.requestId,
   })
   return {
-    channels: voiceOriginator === undefined ? ['sms'] : ['sms', 'voice'],
-
     async send(message, signal) {
       const isCall = message.channel === 'voice'
       const body = omitNullish<unknown>({

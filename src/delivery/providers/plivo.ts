@@ -86,8 +86,6 @@ function createPlivo(settings: SettingValues<typeof fields>, { http }: ProviderN
   }
 
   return {
-    channels: ['sms'],
-
     async send(message, signal) {
       const callbackUrl = callbackUrlFor(message)
       const body = JSON.stringify(

@@ -1,7 +1,7 @@
 import { constants, createPublicKey, verify, type KeyObject } from 'node:crypto'
 import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
-import { channelsField, readChannels } from '../kit/channels.ts'
+import { channelsField } from '../kit/channels.ts'
 import { createFailure, outcomeFromErrorCode, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt } from '../kit/json.ts'
@@ -75,8 +75,6 @@ function createPrelude(settings: SettingValues<typeof fields>, { http }: Provide
   const targetOf = (to: string) => ({ type: 'phone_number', value: to })
 
   return {
-    channels: readChannels(settings.channels),
-
     async send({ to, channel, code, locale, requestId, callbackUrl }, signal) {
       const options = omitNullish<string>({
         custom_code: code,

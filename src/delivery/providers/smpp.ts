@@ -169,8 +169,6 @@ export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
   )
 
   return {
-    channels: ['sms'],
-
     async send(message, signal) {
       const parts = splitForSmpp(message.text, nextReference++)
       const common = commonFields(settings, message)

@@ -70,8 +70,6 @@ function createTelegram(settings: SettingValues<typeof fields>, { http }: Provid
     return http.request({ method: 'POST', url, headers, body: JSON.stringify(fields) }, signal)
   }
   return {
-    channels: ['telegram'],
-
     async send({ to, code, requestId, validitySeconds, callbackUrl }, signal) {
       // Telegram's shortest lifetime would outlast the code.
       if (validitySeconds < ttlSecondsMin) return refused(createFailure('unknown', 'TTL_INVALID'))

@@ -1,7 +1,7 @@
 import { createTelnyxSignatureCheck, telnyxPublicKeyField } from './telnyx-signature.ts'
 import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
-import { channelsField, readChannels } from '../kit/channels.ts'
+import { channelsField } from '../kit/channels.ts'
 import { createFailure, outcomeFromErrorCode, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { amountAt, parseJson, textAt, valueAt } from '../kit/json.ts'
@@ -68,8 +68,6 @@ function createTelnyxVerify(settings: SettingValues<typeof fields>, { http }: Pr
     )
 
   return {
-    channels: readChannels(settings.channels),
-
     async send({ to, channel, code, validitySeconds }, signal) {
       const body = {
         phone_number: to,

@@ -116,8 +116,6 @@ function createTelnyx(settings: SettingValues<typeof fields>, { http }: Provider
   const { publicKey } = settings
   const isSigned = publicKey === undefined ? undefined : createTelnyxSignatureCheck(publicKey)
   return {
-    channels: ['sms'],
-
     async send(message, signal) {
       const body = omitNullish<unknown>({
         from: settings.from,

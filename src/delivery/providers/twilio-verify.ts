@@ -1,5 +1,5 @@
 import { accountFaulty, accountReady, readAccountCheck } from '../kit/account-check.ts'
-import { channelsField, readChannels } from '../kit/channels.ts'
+import { channelsField } from '../kit/channels.ts'
 import {
   createFailure,
   findFailure,
@@ -98,8 +98,6 @@ function createTwilioVerify(settings: SettingValues<typeof fields>, { http }: Pr
   })
 
   return {
-    channels: readChannels(settings.channels),
-
     async send({ to, channel, code, locale, requestId }, signal) {
       const form = omitNullish<string>({
         To: to,

@@ -121,6 +121,7 @@ export const twilio = defineKind({
   kind: 'twilio',
   title: 'Twilio',
   channels: ['sms', 'whatsapp', 'voice', 'rcs'],
+  channelSettings: { whatsapp: 'whatsappFrom', voice: 'voiceFrom', rcs: 'rcsFrom' },
   textByProvider: ['whatsapp'],
   fields,
   oneOf: ['from', 'messagingServiceSid'],
@@ -158,13 +159,6 @@ function createTwilio(settings: SettingValues<typeof fields>, { http, feedback }
   }
 
   return {
-    channels: [
-      'sms',
-      ...(settings.whatsappFrom === undefined ? [] : (['whatsapp'] as const)),
-      ...(settings.voiceFrom === undefined ? [] : (['voice'] as const)),
-      ...(settings.rcsFrom === undefined ? [] : (['rcs'] as const)),
-    ],
-
     async send(message, signal) {
       const isCall = message.channel === 'voice'
       const url = `${account}/${isCall ? 'Calls' : 'Messages'}.json`

@@ -68,6 +68,7 @@ export const vonageMessages = defineKind({
   kind: 'vonage-messages',
   title: 'Vonage Messages',
   channels: ['sms', 'rcs'],
+  channelSettings: { rcs: 'rcsFrom' },
   fields,
   together: [['applicationId', 'privateKey']],
   create: createVonageMessages,
@@ -80,8 +81,6 @@ function createVonageMessages(settings: SettingValues<typeof fields>, needs: Pro
   const dltParameters = omitNullish<string>({ entity_id: settings.entityId, content_id: settings.contentId })
 
   return {
-    channels: settings.rcsFrom === undefined ? ['sms'] : ['sms', 'rcs'],
-
     async send(message, signal) {
       const isRcs = message.channel === 'rcs'
       const body = JSON.stringify({

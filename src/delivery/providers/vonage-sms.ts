@@ -108,8 +108,6 @@ function createVonageSms(settings: SettingValues<typeof fields>, { http }: Provi
   const apiUrl = settings.baseUrl === fields.baseUrl.default ? 'https://api.nexmo.com' : settings.baseUrl
 
   return {
-    channels: ['sms'],
-
     async send(message, signal) {
       const form = omitNullish<string>({
         api_key: settings.apiKey,

@@ -2,7 +2,7 @@ import { createVonageAuthorization, vonageApplicationFields } from './vonage-aut
 import { isVonageSigned } from './vonage-signature.ts'
 import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
-import { channelsField, readChannels } from '../kit/channels.ts'
+import { channelsField } from '../kit/channels.ts'
 import { createFailure, outcomeFromErrorCode, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
 import type { HttpRequest, HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt } from '../kit/json.ts'
@@ -81,6 +81,7 @@ export const vonageVerify = defineKind({
   kind: 'vonage-verify',
   title: 'Vonage Verify',
   channels: supported,
+  channelSettings: { whatsapp: 'whatsappFrom', rcs: 'rcsFrom' },
   textByProvider: supported,
   fields,
   together: [['applicationId', 'privateKey']],
@@ -112,11 +113,6 @@ function createVonageVerify(settings: SettingValues<typeof fields>, needs: Provi
   })
 
   return {
-    // These two need a sender of their own.
-    channels: readChannels(settings.channels).filter(
-      (channel) => (channel !== 'whatsapp' && channel !== 'rcs') || senders[channel] !== undefined,
-    ),
-
     async send(message, signal) {
       const body = JSON.stringify(
         omitNullish<unknown>({

@@ -129,8 +129,6 @@ function createWhatsapp(settings: SettingValues<typeof fields>, { http }: Provid
   const url = `${baseUrl}/${apiVersion}/${phoneNumberId}/messages`
   const languages = settings.languages.split(',').map((language) => language.trim())
   return {
-    channels: ['whatsapp'],
-
     async checkAccount(signal) {
       const sender = `${baseUrl}/${apiVersion}/${phoneNumberId}?fields=verified_name,display_phone_number`
       const headers = { authorization: `Bearer ${accessToken}` }

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { enabledChannels } from '../../../src/delivery/kit/channels.ts'
 import { readEvent } from '../../../src/delivery/providers/aws-end-user-messaging.ts'
 import { awsNotify } from '../../../src/delivery/providers/aws-notify.ts'
 import { computeAwsSignature } from '../../helpers/aws-signature.ts'
@@ -54,13 +55,10 @@ describe('a message', () => {
   })
 
   test('as a call needs templates for calls, and spells the digits', async () => {
-    expect(provider.channels).toEqual(['sms'])
-    const caller = makeProvider(awsNotify, {
-      ...settings,
-      voiceTemplates: 'en = call-001',
-      baseUrl: server.url,
-    })
-    expect(caller.channels).toEqual(['sms', 'voice'])
+    expect(enabledChannels(awsNotify, settings)).toEqual(['sms'])
+    const withCalls = { ...settings, voiceTemplates: 'en = call-001', baseUrl: server.url }
+    const caller = makeProvider(awsNotify, withCalls)
+    expect(enabledChannels(awsNotify, withCalls)).toEqual(['sms', 'voice'])
     await sendTo(caller, { channel: 'voice' })
     const call = takeCall()
     expect(call.headers['x-amz-target']).toBe('PinpointSMSVoiceV2.SendNotifyVoiceMessage')

@@ -1,4 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { enabledChannels } from '../../../src/delivery/kit/channels.ts'
 import { createSign, generateKeyPairSync } from 'node:crypto'
 import { awsSms } from '../../../src/delivery/providers/aws-sms.ts'
 import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
@@ -29,8 +30,8 @@ const settings = { ...sms, voiceOriginationIdentity: '+12065550152', configurati
 const provider = withVoiceChannel(makeProvider(awsSms, settings))
 
 test('voice needs a number to call from', () => {
-  expect(makeProvider(awsSms, sms).channels).toEqual(['sms'])
-  expect(provider.channels).toEqual(['sms', 'voice'])
+  expect(enabledChannels(awsSms, sms)).toEqual(['sms'])
+  expect(enabledChannels(awsSms, settings)).toEqual(['sms', 'voice'])
   expect(awsSms.channels).toContain('voice')
   expect(findSettingFaults(awsSms, { ...sms, voiceOriginationIdentity: '' })).toMatchObject([
     { name: 'voiceOriginationIdentity' },

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { enabledChannels } from '../../../src/delivery/kit/channels.ts'
 import { Webhook } from 'standardwebhooks'
 import { genericHttp } from '../../../src/delivery/providers/generic-http.ts'
 import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
@@ -57,7 +58,7 @@ describe("sending through the operator's own service", () => {
   })
 
   test('has the channels of its settings', () => {
-    expect(api.provider.channels).toEqual(['sms', 'voice'])
+    expect(enabledChannels(genericHttp, settings('https://x.example'))).toEqual(['sms', 'voice'])
   })
 
   test.each([

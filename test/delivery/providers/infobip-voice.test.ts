@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { enabledChannels } from '../../../src/delivery/kit/channels.ts'
 import { infobip } from '../../../src/delivery/providers/infobip.ts'
 import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
@@ -23,8 +24,8 @@ const responseBody = (groupId: number, id: number, name: string) => ({
 })
 
 test('voice needs a number to call from', () => {
-  expect(makeProvider(infobip, sms).channels).toEqual(['sms'])
-  expect(provider.channels).toEqual(['sms', 'voice'])
+  expect(enabledChannels(infobip, sms)).toEqual(['sms'])
+  expect(enabledChannels(infobip, settings)).toEqual(['sms', 'voice'])
   expect(infobip.channels).toContain('voice')
   expect(findSettingFaults(infobip, { ...sms, voiceFrom: 'Acme' })).toMatchObject([{ name: 'voiceFrom' }])
 })

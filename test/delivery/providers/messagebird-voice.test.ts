@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { enabledChannels } from '../../../src/delivery/kit/channels.ts'
 import { createHash } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
@@ -19,8 +20,8 @@ beforeEach(() => {
 afterEach(() => api.stop())
 
 test('voice needs a number to call from', () => {
-  expect(makeProvider(messagebird, sms).channels).toEqual(['sms'])
-  expect(api.provider.channels).toEqual(['sms', 'voice'])
+  expect(enabledChannels(messagebird, sms)).toEqual(['sms'])
+  expect(enabledChannels(messagebird, settings)).toEqual(['sms', 'voice'])
   expect(messagebird.channels).toContain('voice')
   expect(findSettingFaults(messagebird, { ...sms, voiceOriginator: 'ACME' })).toMatchObject([
     { name: 'voiceOriginator' },

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { enabledChannels } from '../../../src/delivery/kit/channels.ts'
 import { createHmac } from 'node:crypto'
 import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { twilio } from '../../../src/delivery/providers/twilio.ts'
@@ -22,8 +23,8 @@ const provider = withVoiceChannel(makeProvider(twilio, settings))
 const parseForm = (body: string) => Object.fromEntries(new URLSearchParams(body))
 
 test('voice needs a number to call from', () => {
-  expect(makeProvider(twilio, sms).channels).toEqual(['sms'])
-  expect(provider.channels).toEqual(['sms', 'voice'])
+  expect(enabledChannels(twilio, sms)).toEqual(['sms'])
+  expect(enabledChannels(twilio, settings)).toEqual(['sms', 'voice'])
   expect(twilio.channels).toContain('voice')
   expect(findSettingFaults(twilio, { ...sms, voiceFrom: 'Acme' })).toMatchObject([{ name: 'voiceFrom' }])
 })

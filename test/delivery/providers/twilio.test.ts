@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { enabledChannels } from '../../../src/delivery/kit/channels.ts'
 import { createHmac } from 'node:crypto'
 import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { twilio } from '../../../src/delivery/providers/twilio.ts'
@@ -73,13 +74,14 @@ describe('a message', () => {
   })
 
   test('fills the WhatsApp template with the code alone', async () => {
-    const providerWithBoth = makeProvider(twilio, {
+    const withBoth = {
       ...settings,
       whatsappFrom: '+15005550007',
       whatsappContentSid: `HX${'3d'.repeat(16)}`,
-    })
-    expect(provider.channels).toEqual(['sms'])
-    expect(providerWithBoth.channels).toEqual(['sms', 'whatsapp'])
+    }
+    const providerWithBoth = makeProvider(twilio, withBoth)
+    expect(enabledChannels(twilio, settings)).toEqual(['sms'])
+    expect(enabledChannels(twilio, withBoth)).toEqual(['sms', 'whatsapp'])
     server.setResponse(201, created)
     await sendTo(providerWithBoth, { channel: 'whatsapp', callbackUrl: null })
     expect(parseForm(server.takeCall().body)).toEqual({

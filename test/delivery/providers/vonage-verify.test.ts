@@ -1,4 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { enabledChannels } from '../../../src/delivery/kit/channels.ts'
 import { vonageVerify } from '../../../src/delivery/providers/vonage-verify.ts'
 import { describeCarrier } from '../../helpers/carriers/carrier-contract.ts'
 import { startVonageVerify } from '../../helpers/carriers/vonage-verify-server.ts'
@@ -65,17 +66,13 @@ describe('a message', () => {
   test('over WhatsApp and RCS needs their senders', async () => {
     await sendTo(provider, { channel: 'whatsapp' })
     expect(lastBody().workflow).toEqual([{ channel: 'whatsapp', to: '31612345678', from: '447700900000' }])
-    const withRcs = makeProvider(vonageVerify, {
-      ...settings,
-      channels: 'sms, rcs',
-      rcsFrom: 'Acme',
-      baseUrl: server.url,
-    })
-    expect(withRcs.channels).toEqual(['sms', 'rcs'])
+    const rcsSettings = { ...settings, channels: 'sms, rcs', rcsFrom: 'Acme', baseUrl: server.url }
+    const withRcs = makeProvider(vonageVerify, rcsSettings)
+    expect(enabledChannels(vonageVerify, rcsSettings)).toEqual(['sms', 'rcs'])
     await sendTo(withRcs, { channel: 'rcs' })
     expect(lastBody().workflow).toEqual([{ channel: 'rcs', to: '31612345678', from: 'Acme' }])
     const { whatsappFrom: _, ...others } = settings
-    expect(makeProvider(vonageVerify, others).channels).toEqual(['sms', 'voice'])
+    expect(enabledChannels(vonageVerify, others)).toEqual(['sms', 'voice'])
   })
 
   test.each([['482913'], ['117206']])(
