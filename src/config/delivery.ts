@@ -1,4 +1,4 @@
-import type { ProviderKind } from '../delivery/kit/provider-kinds.ts'
+import { enabledChannels, type ProviderKind } from '../delivery/kit/provider-kinds.ts'
 import { providerKinds } from '../delivery/providers/all-provider-kinds.ts'
 import { inboxProvider, type DeliverySettings, type ProviderSettings } from '../domain/model/delivery.ts'
 import type { ConfigUse } from './database.ts'
@@ -6,7 +6,7 @@ import { createTableReader } from './kind-tables.ts'
 import type { FileEntry } from './toml-file.ts'
 import { isPriceKey, readCurrency, readPrices } from './prices.ts'
 import type { ConfigInput, Reader } from './reader.ts'
-import { readRoutes } from './routes.ts'
+import { readRoutes, type RoutableProvider } from './routes.ts'
 import { collectTables, providerNamePattern, type ConfigTable } from './tables.ts'
 
 /** Reads the `[[providers]]` and `[[routes]]` tables. */
@@ -28,17 +28,18 @@ export function readDelivery(
     isReadElsewhere: isPriceKey,
   })
   /** Includes providers with problems, so that a route to one of them is not reported as well. */
-  const names = new Map<string, ProviderKind | undefined>()
+  const names = new Map<string, RoutableProvider | undefined>()
   const providers: ProviderSettings[] = []
   const priced = new Map<string, string>()
   for (const table of collectTables(reader, entries, 'providers')) {
     const name = readName(table)
     const kind = readKind(table)
-    if (name !== undefined) names.set(name, kind)
+    if (name !== undefined) names.set(name, kind && { kind, channels: kind.channels })
     if (name !== undefined && kind) {
       reader.values.push({ setting: `providers.${name}.kind`, value: kind.kind, origin: table.source })
     }
     const values = kind && readValues(table, kind, name ?? '?')
+    if (name !== undefined && values) names.set(name, { kind, channels: enabledChannels(kind, values) })
     const failoverOnBlock = readSwitch(table, 'failoverOnBlock', name ?? '?')
     const feedback = readSwitch(table, 'feedback', name ?? '?')
     const prices = readPrices(reader, input, table, name ?? '?')

@@ -7,7 +7,7 @@ import { secretPrefix, type ConfigInput, type Reader } from './reader.ts'
 import { decodeText } from './secrets.ts'
 import { fileKeys } from './settings.ts'
 import type { ConfigTable } from './tables.ts'
-import { quote } from './values.ts'
+import { quote, type Parsed } from './values.ts'
 
 type TableKind = Pick<ProviderKind, 'kind' | 'fields' | 'oneOf' | 'together'>
 
@@ -132,11 +132,17 @@ export function createTableReader<Kind extends TableKind>(
           : 'Put it in quotes.',
       }
     if (valueSource === 'value') return { value }
-    return valueSource === 'file' ? readSecretFile(value) : readVariable(key, value)
+    return valueSource === 'file' ? readSecretFile(key, value) : readVariable(key, value)
   }
 
-  function readSecretFile(path: string) {
+  function readSecretFile(key: string, path: string): Parsed<string> {
     const content = tryReadFile(input, resolve(reader.configFileDir(), path))
+    // A value that names no file may be the secret itself, which must not be repeated.
+    if ('missing' in content)
+      return {
+        fault: `There is no file of the name in ${key}.`,
+        remedy: `Correct the name; a relative one begins at ${reader.configFileDir()}. If it is the secret itself, put it into a file of its own, and replace it.`,
+      }
     if (!('bytes' in content))
       return { ...content, remedy: 'Correct the path or the permissions of the file.' }
     const text = decodeText(content.bytes)?.replace(/\r?\n$/, '')
@@ -147,7 +153,7 @@ export function createTableReader<Kind extends TableKind>(
     }
   }
 
-  function readVariable(key: string, name: string) {
+  function readVariable(key: string, name: string): Parsed<string> {
     if (name.startsWith('OTPD_') && !name.startsWith(secretPrefix)) {
       return {
         fault: `${quote(name)} is reserved: variables that begin with OTPD_ are settings.`,
@@ -156,6 +162,9 @@ export function createTableReader<Kind extends TableKind>(
     }
     const text = input.env[name]
     if (text) return { value: text }
+    const bare = name.replace(/^\$\{?(\w+)\}?$/, '$1')
+    if (bare !== name && input.env[bare])
+      return { fault: `${key} has a $ before the name.`, remedy: `Write ${key} = ${quote(bare)}.` }
     // A value that cannot be a name may be the secret itself, which must not be repeated.
     if (!/^[A-Z_][A-Z0-9_]*$/.test(name))
       return {

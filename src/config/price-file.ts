@@ -67,12 +67,17 @@ export function parsePriceText(text: string): Parsed<number> {
   const positive = parsePrice(text.replace(/^-/, ''))
   if (positive !== undefined)
     return { fault: `${quote(text)} is negative.`, remedy: `Write "${formatPrice(positive)}".` }
+  const fault = `${quote(text)} is not a price.`
   const withPoint = parsePrice(text.replace(',', '.'))
+  if (withPoint !== undefined) return { fault, remedy: `Write it with a point: "${formatPrice(withPoint)}".` }
+  const bare = parsePrice(
+    text.replace(/^(?:[A-Z]{3}|\p{Sc}) ?| ?(?:[A-Z]{3}|\p{Sc})$/gu, '').replace(',', '.'),
+  )
   return {
-    fault: `${quote(text)} is not a price.`,
+    fault,
     remedy:
-      withPoint === undefined
+      bare === undefined
         ? 'Write a decimal number with at most seven digits, six decimals and no currency, such as "0.0079".'
-        : `Write it with a point: "${formatPrice(withPoint)}".`,
+        : `Write it without a currency, which [prices] names for all: "${formatPrice(bare)}".`,
   }
 }

@@ -170,6 +170,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     const isSection = [...fileKeys, 'plans.'].some((name) => name.startsWith(`${key}.`))
     if (fileKeys.includes(key) || namedTables.includes(entry.path[0] ?? '')) return
     if (isSection && isTable(entry.value)) return
+    const list = listedKeys.get(key)
     const nonFileSetting = settingList.find(({ name, notInFile }) => notInFile && isNear(key, name))
     const remedy = nonFileSetting
       ? `It cannot be set in the file: use ${nonFileSetting.variable}.`
@@ -177,13 +178,23 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     report(
       formatSource(entry),
       `There is no setting ${key}.`,
-      remedy ?? suggest(key, [...fileKeys, ...planKeys]) ?? 'Remove the line.',
+      remedy ??
+        (list ? `Write it below [[${list}]].` : suggest(key, [...fileKeys, ...planKeys])) ??
+        'Remove the line.',
     )
   }
 }
 
 /** Keys of `[plans.NAME]`, as a suggestion names them. */
 const planKeys = keysOf(FREE_PLAN).map((key) => `plans.NAME.${key}`)
+
+/** Keys that are often written above the tables of the list to which they belong. */
+const listedKeys: ReadonlyMap<string, string> = new Map([
+  ['strategy', 'routes'],
+  ['price', 'providers'],
+  ['failoverOnBlock', 'providers'],
+  ['feedback', 'providers'],
+])
 
 /** Tables whose keys are chosen by the operator; they are checked by the code that reads them. */
 const namedTables = ['alerts', 'plans', 'templates', 'providers', 'routes']

@@ -1,5 +1,7 @@
 import type { ProviderKind } from '../delivery/kit/provider-kinds.ts'
 import { inboxProvider, type Route } from '../domain/model/delivery.ts'
+import { hasCallingCode } from '../domain/model/numbering-plans.ts'
+import { findCountry, isKnownCountry } from '../domain/model/phone.ts'
 import { channels, type Channel } from '../domain/model/request.ts'
 import { strategies, type Strategy } from '../domain/model/route-choice.ts'
 import type { Reader } from './reader.ts'
@@ -16,16 +18,19 @@ const routeKeys: readonly string[] = [
   'strategy',
 ]
 
+/** A provider as routes see it; its channels are all of its kind if its settings have problems of their own. */
+export type RoutableProvider = { kind: ProviderKind; channels: readonly Channel[] }
+
 /**
  * Reads the `[[routes]]` tables in file order, which is the order in which routes and channels are tried.
  *
- * @param providerKinds kinds by provider name; undefined for a provider whose kind is invalid
+ * @param providersByName undefined for a provider whose kind is invalid
  * @param priced names of the providers with prices, and of those whose prices have a problem of their own
  */
 export function readRoutes(
   reader: Reader,
   tables: readonly ConfigTable[],
-  providerKinds: ReadonlyMap<string, ProviderKind | undefined>,
+  providersByName: ReadonlyMap<string, RoutableProvider | undefined>,
   priced: ReadonlySet<string>,
 ): Route[] {
   const { report } = reader
@@ -46,23 +51,40 @@ export function readRoutes(
     const channel = channels.find((candidate) => candidate === keys.get('channel')?.value)
     if (!channel)
       report(keySource('channel'), 'The route has no valid channel.', `Use one of ${channels.join(', ')}.`)
-    /** @returns null, with the fault reported, if it is no list of such values */
-    const readList = (key: string, pattern: RegExp, example: string): string[] | null => {
+    /**
+     * @param correct the value that a person means by an invalid one; undefined if that is unknown
+     * @returns null, with the fault reported, if it is no list of such values
+     */
+    const readList = (
+      key: string,
+      isValidText: (text: string) => boolean,
+      example: string,
+      correct: (text: string) => string | undefined = () => undefined,
+    ): string[] | null => {
       const value: unknown = keys.get(key)?.value ?? []
-      const isValid = (one: unknown): one is string => typeof one === 'string' && pattern.test(one)
+      const isValid = (one: unknown): one is string => typeof one === 'string' && isValidText(one)
       if (Array.isArray(value) && value.every(isValid)) return value
-      const fault = Array.isArray(value)
-        ? `has ${JSON.stringify(value.find((one) => !isValid(one)))}, which is not valid.`
-        : 'is not a list.'
-      report(keySource(key), `${key} ${fault}`, `Write it as ${example}.`)
+      const invalid: unknown = Array.isArray(value) ? value.find((one) => !isValid(one)) : value
+      const corrected = typeof invalid === 'string' ? correct(invalid) : undefined
+      report(
+        keySource(key),
+        Array.isArray(value)
+          ? `${key} has ${JSON.stringify(invalid)}, which is not valid.`
+          : `${key} is not a list.`,
+        corrected === undefined ? `Write it as ${example}.` : `Write ["${corrected}"].`,
+      )
       return null
     }
+    const matches = (pattern: RegExp) => (text: string) => pattern.test(text)
+    const addPlus = (text: string) => (hasCallingCode(`+${text}`) ? `+${text}` : undefined)
+    const isPrefix = matches(/^\+[1-9]\d{0,14}$/)
+    const isApplication = matches(/^app_[0-9a-z]{26}$/)
     const selection = {
-      countries: readList('countries', /^[A-Z]{2}$/, '["NL", "BE"]') ?? [],
-      prefixes: readList('prefixes', /^\+[1-9]\d{0,14}$/, '["+31", "+3246"]') ?? [],
-      applications: readList('applications', /^app_[0-9a-z]{26}$/, '["app_…"], with application ids') ?? [],
+      countries: readList('countries', isKnownCountry, '["NL", "BE"]', findCountry) ?? [],
+      prefixes: readList('prefixes', isPrefix, '["+31", "+3246"]', addPlus) ?? [],
+      applications: readList('applications', isApplication, '["app_…"], with application ids') ?? [],
     }
-    const providers = readList('providers', providerNamePattern, '["main", "spare"]')
+    const providers = readList('providers', matches(providerNamePattern), '["main", "spare"]')
     if (providers) checkProviders(providers, keySource('providers'), channel)
     const route = { channel: channel ?? 'sms', ...selection, providers: providers ?? [] }
     const strategy = keys.has('strategy')
@@ -94,7 +116,7 @@ export function readRoutes(
   /** Strategies that weigh prices need those of every provider: one without would look like the dearest. */
   function checkPrices(strategy: Strategy, providerNames: readonly string[], source: string) {
     if (strategy !== 'cost' && strategy !== 'balanced') return
-    for (const name of providerNames.filter((one) => providerKinds.has(one) && !priced.has(one)))
+    for (const name of providerNames.filter((one) => providersByName.has(one) && !priced.has(one)))
       report(
         source,
         `The strategy ${strategy} needs prices, and the provider ${name} has none.`,
@@ -111,14 +133,15 @@ export function readRoutes(
         `Use providers = ["${inboxProvider}"], or remove it.`,
       )
     }
+    const problemsBefore = reader.problems.length
     for (const name of providerNames) {
-      const kind = providerKinds.get(name)
+      const kind = providersByName.get(name)?.kind
       if (name === inboxProvider) continue
-      if (!providerKinds.has(name))
+      if (!providersByName.has(name))
         report(
           source,
           `There is no provider ${name}.`,
-          suggest(name, [...providerKinds.keys()]) ?? 'Add a [[providers]] table with that name.',
+          suggest(name, [...providersByName.keys()]) ?? 'Add a [[providers]] table with that name.',
         )
       else if (channel && kind && !kind.channels.includes(channel)) {
         report(
@@ -128,5 +151,22 @@ export function readRoutes(
         )
       }
     }
+    if (channel && reader.problems.length === problemsBefore) checkChannel(providerNames, source, channel)
+  }
+
+  /** Refuses a route whose providers all lack what the channel needs; if one has it, the server only warns of the others. */
+  function checkChannel(providerNames: readonly string[], source: string, channel: Channel) {
+    const found = providerNames.map((name) => providersByName.get(name))
+    const [name] = providerNames
+    const [first] = found
+    if (name === undefined || !first || found.some((one) => !one || one.channels.includes(channel))) return
+    const setting = first.kind.channelSettings?.[channel]
+    report(
+      source,
+      `No provider of the route is set up for ${channel}.`,
+      setting === undefined
+        ? `Add ${channel} to the channels of ${name}, or remove the route.`
+        : `Add ${setting} to ${name}, or remove the route.`,
+    )
   }
 }

@@ -5,8 +5,7 @@ import type { Channel } from '../domain/model/request.ts'
 import { createCircuitBreaker, type CircuitBreaker } from './circuit-breaker.ts'
 import { withFailoverOnBlock } from './failover-on-block.ts'
 import { createRecentRefusals, type RecentRefusals } from './recent-refusals.ts'
-import { enabledChannels } from './kit/channels.ts'
-import type { ProviderKind, ProviderNeeds } from './kit/provider-kinds.ts'
+import { enabledChannels, type ProviderKind, type ProviderNeeds } from './kit/provider-kinds.ts'
 import type { ConnectionState, Provider, Receipt } from './kit/provider.ts'
 
 /** Bulkhead: a provider that hangs delays its own messages, not those of other providers. */

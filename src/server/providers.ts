@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { attemptMsMax } from '../domain/model/message.ts'
 import { createProviderHttp } from '../delivery/kit/http-client.ts'
-import { enabledChannels } from '../delivery/kit/channels.ts'
+import { enabledChannels } from '../delivery/kit/provider-kinds.ts'
 import { providerKinds } from '../delivery/providers/all-provider-kinds.ts'
 import type { AccountCheck } from '../delivery/kit/account-check.ts'
 import type { SendOutcome } from '../delivery/kit/provider.ts'

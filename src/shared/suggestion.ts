@@ -25,19 +25,27 @@ export function isNear(name: string, candidate: string): boolean {
   )
 }
 
-const distanceOf = (a: string, b: string) => levenshteinDistance(normalize(a), normalize(b))
-const normalize = (name: string) => name.toLowerCase().replace(/[_-]/g, '')
+const distanceOf = (a: string, b: string) => editDistance(normalize(a), normalize(b))
+/** Also makes `countries` and `country` equal. */
+const normalize = (name: string) => name.toLowerCase().replace(/[_-]/g, '').replace(/ies$/, 'y')
 const lastKey = (name: string) => normalize(name.split('.').at(-1) ?? '')
 
-/** Computes the Levenshtein distance: the number of letters to insert, delete or replace. */
-function levenshteinDistance(a: string, b: string): number {
+/**
+ * Computes the Damerau-Levenshtein distance (optimal string alignment): the number of letters to insert, delete, replace or
+ * swap with their neighbor.
+ */
+function editDistance(a: string, b: string): number {
+  let beforePrevious: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (const [row, letter] of [...a].entries()) {
     const current = [row + 1]
     for (const [column, other] of [...b].entries()) {
       const changed = (previous[column] ?? 0) + (letter === other ? 0 : 1)
-      current.push(Math.min(changed, (previous[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1))
+      const isSwapped = row > 0 && column > 0 && letter === b[column - 1] && a[row - 1] === other
+      const swapped = isSwapped ? (beforePrevious[column - 1] ?? 0) + 1 : Infinity
+      current.push(Math.min(changed, swapped, (previous[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1))
     }
+    beforePrevious = previous
     previous = current
   }
   return previous[b.length] ?? 0

@@ -145,7 +145,23 @@ test('a problem in the second table is reported with its own line', () => {
 })
 
 test.each([
-  ['a secret file that does not exist', main, 'There is no file /etc/otpd/secrets/twilio.'],
+  ['a secret file that does not exist', main, 'There is no file of the name in authTokenFile.'],
+  [
+    'a secret where the name of a file is meant, without repeating it',
+    main.replace('"secrets/twilio"', '"c0ffee00c0ffee00c0ffee00c0ffee00"'),
+    'There is no file of the name in authTokenFile.',
+  ],
+  [
+    'the name of a variable as in a shell',
+    main.replace('authTokenFile = "secrets/twilio"', 'authTokenEnv = "${TOKEN}"'),
+    'authTokenEnv has a $ before the name.',
+  ],
+  [
+    'an unknown placeholder',
+    '[[providers]]\nname = "gateway"\nkind = "http-template"\nurl = "https://sms.example.com/?to={{number}}"\n',
+    'url has {{number}}, which is no placeholder.',
+  ],
+  ['a setting of routes outside of them', `strategy = "cost"\n${main}`, 'There is no setting strategy.'],
   [
     'a variable that is not set',
     main.replace('authTokenFile = "secrets/twilio"', 'authTokenEnv = "NONE"'),
@@ -173,8 +189,52 @@ test.each([
   ['a plain table', '[providers]\nname = "main"\n', 'providers must be a list of tables.'],
   ['both a file and a variable', `${main}authTokenEnv = "TOKEN"\n`, 'authToken is set twice.'],
 ])('reports %s', (_, text, message) => {
-  const options = message.includes('no file') ? {} : { files }
-  expect(at(text, options).problems.map((problem) => problem.message)).toEqual([message])
+  const env = { HOME: '/root', TOKEN: 't' }
+  const options = message.includes('no file') ? { env } : { files, env }
+  const { problems } = at(text, options)
+  expect(problems.map((problem) => problem.message)).toEqual([message])
+  expect(JSON.stringify(problems)).not.toContain('c0ffee')
+})
+
+test.each([
+  ['countries = ["UK"]', 'countries has "UK", which is not valid.', 'Write ["GB"].'],
+  ['countries = ["Germany"]', 'countries has "Germany", which is not valid.', 'Write ["DE"].'],
+  ['countries = ["XX"]', 'countries has "XX", which is not valid.', 'Write it as ["NL", "BE"].'],
+  ['prefixes = ["49"]', 'prefixes has "49", which is not valid.', 'Write ["+49"].'],
+  ['country = "NL"', 'Routes have no setting country.', 'Did you mean countries?'],
+  ['providers = ["mian"]', 'There is no provider mian.', 'Did you mean main?'],
+])('%s of a route says what to write', (line, message, remedy) => {
+  const providers = line.startsWith('providers') ? '' : 'providers = ["main"]\n'
+  const { problems } = at(`${main}[[routes]]\nchannel = "sms"\n${providers}${line}\n`, { files })
+  expect(problems).toMatchObject([{ message, remedy }])
+})
+
+test('a route on a channel that none of its providers is set up for says what they lack', () => {
+  const route = '[[routes]]\nchannel = "voice"\nproviders = ["main"]\n'
+  expect(at(`${main}${route}`, { files }).problems).toMatchObject([
+    {
+      message: 'No provider of the route is set up for voice.',
+      remedy: 'Add voiceFrom to main, or remove the route.',
+    },
+  ])
+  // The server warns of the others.
+  const calls = `${main}voiceFrom = "+15005550001"\n`
+  const both = calls + main.replace('"main"', '"spare"') + route.replace('"main"', '"main", "spare"')
+  expect(at(both, { files }).problems).toEqual([])
+})
+
+test('a provider of a chosen set of channels is not set up for the others', () => {
+  const text = `[[providers]]
+name = "verify"
+kind = "prelude"
+apiTokenFile = "secrets/twilio"
+[[routes]]
+channel = "voice"
+providers = ["verify"]
+`
+  expect(at(text, { files }).problems).toMatchObject([
+    { remedy: 'Add voice to the channels of verify, or remove the route.' },
+  ])
 })
 
 test('routes keep the order of the file', () => {

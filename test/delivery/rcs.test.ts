@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test'
-import { enabledChannels } from '../../src/delivery/kit/channels.ts'
+import { enabledChannels } from '../../src/delivery/kit/provider-kinds.ts'
 import { infobip } from '../../src/delivery/providers/infobip.ts'
 import { twilio } from '../../src/delivery/providers/twilio.ts'
 import { vonageMessages } from '../../src/delivery/providers/vonage-messages.ts'

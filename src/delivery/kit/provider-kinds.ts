@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/model/request.ts'
+import { channels as allChannels, type Channel } from '../../domain/model/request.ts'
 import type { Clock } from '../../domain/model/clock.ts'
 import { isSafeUrl } from '../../shared/safe-url.ts'
 import type { ProviderHttp } from './http-client.ts'
@@ -95,7 +95,20 @@ export function defineKind<const Fields extends SettingFields>(
   return kind
 }
 
-export type SettingFault = { name: string; fault: string; remedy: string }
+export /** Lists the channels that the settings of a provider enable: of those that it names, the ones whose own setting is there. */
+function enabledChannels(
+  { channels, channelSettings = {}, fields }: Pick<ProviderKind, 'channels' | 'channelSettings' | 'fields'>,
+  values: Readonly<Record<string, string>>,
+): Channel[] {
+  const named = values['channels'] ?? fields['channels']?.default
+  const chosen: readonly string[] = named === undefined ? channels : named.split(/\s*,\s*/)
+  return allChannels.filter((channel) => {
+    const setting = channelSettings[channel]
+    return chosen.includes(channel) && (setting === undefined || values[setting] !== undefined)
+  })
+}
+
+type SettingFault = { name: string; fault: string; remedy: string }
 
 /**
  * Validates settings; returns all faults, in the order of the fields. Never includes a value: it may be a

@@ -1,4 +1,9 @@
-import { isSupportedCountry, parsePhoneNumberFromString, type PhoneNumber } from 'libphonenumber-js/max/es6'
+import {
+  getCountries,
+  isSupportedCountry,
+  parsePhoneNumberFromString,
+  type PhoneNumber,
+} from 'libphonenumber-js/max/es6'
 import { ServiceError } from './errors.ts'
 import { classifyNumber, type RestrictedNumberType } from './number-type.ts'
 import { findPlannedNumber } from './numbering-plans.ts'
@@ -73,6 +78,15 @@ export const isKnownCountry = (code: string) => isSupportedCountry(code)
  * Writes the code of a country as ISO 3166-1 does: in upper case, and GB for the United Kingdom, for which it reserves UK.
  */
 export const normalizeCountry = (code: string): string => code.toUpperCase().replace(/^UK$/, 'GB')
+
+const englishNames = new Intl.DisplayNames('en', { type: 'region' })
+
+/** Finds the code that a person means by `de`, `UK` or `Germany`; undefined if there is no such country. */
+export function findCountry(text: string): string | undefined {
+  const code = normalizeCountry(text)
+  if (isKnownCountry(code)) return code
+  return getCountries().find((one) => englishNames.of(one)?.toLowerCase() === text.toLowerCase())
+}
 
 /** Tells whether a number is +1 NXX 555-0100 to 0199, which the North American Numbering Plan reserves for fiction. */
 export const isFictionalPhone = (phone: string) => /^\+1[0-9]{3}55501[0-9]{2}$/.test(phone)

@@ -1,5 +1,5 @@
 import { hasCallingCode, isCallingCode } from './numbering-plans.ts'
-import { isKnownCountry } from './phone.ts'
+import { findCountry, isKnownCountry } from './phone.ts'
 
 /** Millionths of the installation's currency: messages cost fractions of a cent, and sums must be exact. */
 export type Price = number
@@ -74,8 +74,9 @@ export function parsePriceKey(text: string): PriceKey | { fault: string; remedy:
         : 'Write + and the first digits, with the country code, such as "+4930".',
     }
   }
-  const remedy = isKnownCountry(text.toUpperCase())
-    ? `Write ${text.toUpperCase()}.`
+  const country = findCountry(text)
+  const remedy = country
+    ? `Write ${country}.`
     : 'Use default, a two-letter ISO 3166 code such as US, or a prefix in quotes, such as "+4930".'
   return { fault: `${shown} is not a country or a prefix.`, remedy }
 }

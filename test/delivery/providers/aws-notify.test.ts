@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { enabledChannels } from '../../../src/delivery/kit/channels.ts'
+import { enabledChannels } from '../../../src/delivery/kit/provider-kinds.ts'
 import { readEvent } from '../../../src/delivery/providers/aws-end-user-messaging.ts'
 import { awsNotify } from '../../../src/delivery/providers/aws-notify.ts'
 import { computeAwsSignature } from '../../helpers/aws-signature.ts'

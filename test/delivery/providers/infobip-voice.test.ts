@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { enabledChannels } from '../../../src/delivery/kit/channels.ts'
 import { infobip } from '../../../src/delivery/providers/infobip.ts'
-import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
+import { enabledChannels, findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
   createCallback,

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { enabledChannels } from '../../../src/delivery/kit/channels.ts'
+import { enabledChannels } from '../../../src/delivery/kit/provider-kinds.ts'
 import { vonageVerify } from '../../../src/delivery/providers/vonage-verify.ts'
 import { describeCarrier } from '../../helpers/carriers/carrier-contract.ts'
 import { startVonageVerify } from '../../helpers/carriers/vonage-verify-server.ts'
