@@ -59,7 +59,8 @@ type Thread = Pick<Worker, 'on' | 'terminate' | 'unref'>
  *
  * - `attempts_within_limit`: no code has more attempts than its limit.
  * - `limiter_follows_rows`: a batch of admissions continues the rows from which the limiter's memory was read.
- * - `lists_follow_changes`: the same for the lists.
+ * - `lists_follow_changes`: the same for the lists; and after entries were moved, those left in memory are in the rows that
+ *   are kept, unless they are many.
  * - `rows_named_before_decision`: the rows that a batch decides on were loaded, and locked, before.
  */
 export const invariants = [

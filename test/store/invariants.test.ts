@@ -59,6 +59,16 @@ test('memory of the lists that has not what their changes have is noticed at the
   expect(broken).toEqual(['lists_follow_changes'])
 })
 
+test('an entry that a move leaves in memory, and that no change has, is noticed before changes are deleted', async () => {
+  const { database } = opened
+  for (const key of ['a', 'b', 'c']) await changeList(1, key)
+  // During the move, in a list that it does not move.
+  await changeList(2, 'd')
+  await runBehindMemory(`update list_changes set changes = '[]'`)
+  for (let turn = 0; turn < 12; turn++) await database.write(async () => {})
+  expect(broken).toEqual(['lists_follow_changes'])
+})
+
 test('a code with more attempts than its limit is noticed before it is written', async () => {
   const { database } = opened
   const store = createStore(database, { keys: testKeys, clock: testClock() })

@@ -18,6 +18,9 @@ export type ListLimits = {
   sliceRows: number
 }
 
+/** A millisecond of work. */
+const checkedMax = 1_000
+
 /** About 5 MB. */
 const greatestKeysMax = 50_000
 
@@ -160,8 +163,10 @@ export function createLists(
       lists = lists.slice(done)
     }
     if (lists.length > 0) return
-    // Every list with an entry of these changes was moved, so that later changes have all entries that are left.
-    await write(async () => void statements().deleteChanges.run(until))
+    await write(async () => {
+      checkLeft(until)
+      statements().deleteChanges.run(until)
+    })
   })
 
   /** Returns the greatest key that a list may have in the table; null for none. */
@@ -171,6 +176,29 @@ export function createLists(
     if (key === undefined)
       greatestKeys.set(name, movesVersion, (key = statements().greatest.get(...list)?.key ?? null))
     return key
+  }
+
+  /**
+   * Checks that a start would find the entries that are left in memory: in the changes that are kept. Not if they are many,
+   * as under load, because no call runs meanwhile.
+   */
+  function checkLeft(until: number) {
+    catchUp()
+    if (added.size() + removed.size() > checkedMax) return
+    const kept = createRecentChanges()
+    for (const [, changes] of statements().changesAfter.values(until - 1))
+      for (const entry of JSON.parse(String(changes)) as Entry[]) kept.apply(entry)
+    const check = (left: RecentLists, found: RecentLists, verb: string) => {
+      for (const [owner, list] of left.all())
+        for (const key of left.page(owner, list, {}, Infinity))
+          if (found.add(owner, list, key))
+            onBroken(
+              'lists_follow_changes',
+              `list ${list} of ${owner} has ${key}, which no change after ${until} ${verb}`,
+            )
+    }
+    check(added, kept.added, 'adds')
+    check(removed, kept.removed, 'removes')
   }
 
   /** Reads a page of the table up to `end`, without what is removed. */
