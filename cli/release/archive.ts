@@ -1,5 +1,3 @@
-import { gzipSync } from 'node:zlib'
-
 export type ArchiveFile = {
   /** Path in the archive; that of a folder ends with `/`. */
   name: string
@@ -22,7 +20,7 @@ export const packArchive = (files: readonly ArchiveFile[], seconds: number): Uin
   gzip(packTar(files, seconds))
 
 /** Packs files into a tar archive (ustar), owned by root unless a file says otherwise. */
-export function packTar(files: readonly ArchiveFile[], seconds: number): Uint8Array {
+export function packTar(files: readonly ArchiveFile[], seconds: number): Uint8Array<ArrayBuffer> {
   const parts = files.flatMap((file) => [
     tarHeader(file, seconds),
     file.content,
@@ -33,15 +31,11 @@ export function packTar(files: readonly ArchiveFile[], seconds: number): Uint8Ar
 }
 
 /**
- * Compresses with gzip at its default level: level 9 takes 2.3 times the CPU for 2 percent less. The head of the stream
- * names neither a time nor a machine.
+ * Compresses with gzip, by libdeflate: 2 percent smaller than zlib's default level, for two thirds of its CPU. Level 9 takes
+ * 2.6 times the CPU for 1 percent less. The head of the stream names neither a time nor a machine.
  */
-export function gzip(content: Uint8Array): Uint8Array {
-  const packed = gzipSync(content, { level: 6 })
-  // The operating system that packed it: unknown.
-  packed[9] = 255
-  return packed
-}
+export const gzip = (content: Uint8Array<ArrayBuffer>): Uint8Array =>
+  Bun.gzipSync(content, { level: 5, library: 'libdeflate' })
 
 function tarHeader(file: ArchiveFile, seconds: number): Uint8Array {
   const { name, content, isExecutable = false, owner = 0 } = file
