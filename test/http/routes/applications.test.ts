@@ -34,7 +34,6 @@ const rotate = (id: string, type: string) =>
     `/v1/applications/${id}/rotate/${type}`,
     { as: owner },
   )
-const withoutTrace = (text: string) => text.replace(/req_\w{26}/, 'req')
 
 describe('POST /v1/applications', () => {
   const create = (body: unknown, headers = {}) =>
@@ -99,29 +98,6 @@ describe('POST /v1/applications', () => {
     expect(response.status).toBe(400)
     expect(response.error.code).toBe('INVALID_ARGUMENT')
     expect(response.error.details).toContainEqual(expect.objectContaining({ in: 'body', path, code }))
-  })
-
-  test.each([
-    ['text', '"text"'],
-    ['a list', '[]'],
-    ['truncated JSON', '{"name":'],
-  ])('rejects %s as a body', async (_, body) => {
-    const response = await create(body)
-    expect([response.status, response.error.code]).toEqual([400, 'MALFORMED_JSON'])
-  })
-
-  test('rejects a form', async () => {
-    const response = await create('name=web', { 'content-type': 'application/x-www-form-urlencoded' })
-    expect([response.status, response.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
-  })
-
-  test('responds the same 404 to an absent project, a malformed id and a project of another developer', async () => {
-    const foreign = await service.createProject(stranger)
-    const ids = [foreign.id, `prj_${'0'.repeat(26)}`, 'nonsense', '..']
-    const responses = []
-    for (const projectId of ids) responses.push(await create({ name: 'web', projectId, environment: 'live' }))
-    expect(responses.map(({ status }) => status)).toEqual([404, 404, 404, 404])
-    expect(new Set(responses.map(({ text }) => withoutTrace(text))).size).toBe(1)
   })
 
   test('with an idempotency key creates once and never returns the credentials again', async () => {
@@ -231,20 +207,6 @@ describe('GET /v1/applications', () => {
       const response = await list(other)
       expect([response.status, response.error.message]).toEqual([404, 'No project with this id.'])
     }
-  })
-
-  test.each([
-    'limit=0',
-    'limit=201',
-    'limit=1e2',
-    'limit=',
-    'cursor=nonsense',
-    'cursor=',
-    'page=2',
-    'limit=1&limit=2',
-  ])('rejects ?%s', async (query) => {
-    const response = await service.request('GET', `/v1/applications?${query}`, { as: owner })
-    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
   })
 })
 

@@ -199,14 +199,6 @@ describe('filters', () => {
     expect(await stream.nextEntryIds(2)).toEqual(listIds(matchingEntries))
   })
 
-  test('by an application of another developer, or an absent one, find none', async () => {
-    const evesApplication = await service.createApplication(await service.createDeveloper())
-    for (const appId of [evesApplication.id, 'app_00000000000000000000000000', 'rubbish']) {
-      const response = await service.request('GET', `/v1/logs/stream?appId=${appId}`, { as: ada })
-      expect([response.status, response.error.message]).toEqual([404, 'No application with this id.'])
-    }
-  })
-
   test('send the position after skipped entries, so that a resumed stream does not scan them again', async () => {
     const app = createApp({
       ...service.services,

@@ -119,21 +119,6 @@ describe('POST /v1/webhooks', () => {
     expect(response.text).not.toContain('secret-text')
   })
 
-  test.each(['appId', 'url', 'events'])('rejects a body without %s', async (name) => {
-    const response = await create({ [name]: undefined })
-    expect(response.status).toBe(400)
-    expect(response.error.details).toMatchObject([{ in: 'body', path: name, code: 'REQUIRED' }])
-  })
-
-  test("rejects an absent application and another developer's with the same response", async () => {
-    const stranger = await service.createDeveloper()
-    const foreign = await service.createApplication(stranger)
-    for (const appId of [foreign.id, `app_${'0'.repeat(26)}`, 'nonsense', '']) {
-      const response = await create({ appId })
-      expect([appId, response.status, response.error.code]).toEqual([appId, 404, 'NOT_FOUND'])
-    }
-  })
-
   test('rejects more than the limit per application', async () => {
     const { id: appId } = await service.createApplication(owner)
     for (let i = 0; i < 3; i++) expect((await create({ appId })).status).toBe(201)
@@ -184,24 +169,6 @@ describe('GET /v1/webhooks', () => {
     await created()
     expect((await list(`?appId=${one.appId}`)).data).toEqual([one])
   })
-
-  test("does not find another developer's application", async () => {
-    const stranger = await service.createDeveloper()
-    const foreign = await service.createApplication(stranger)
-    const body = { appId: foreign.id, url, events: ['*'] }
-    await service.request('POST', '/v1/webhooks', { as: stranger, body })
-    for (const appId of [foreign.id, `app_${'0'.repeat(26)}`, 'nonsense', '']) {
-      const response = await list(`?appId=${appId}`)
-      expect([appId, response.status, response.error.code]).toEqual([appId, 404, 'NOT_FOUND'])
-    }
-  })
-
-  test.each(['?limit=0', '?limit=201', '?limit=x', '?cursor=x', '?other=1', '?limit=1&limit=2'])(
-    'rejects %s',
-    async (query) => {
-      expect((await list(query)).error.code).toBe('INVALID_ARGUMENT')
-    },
-  )
 })
 
 describe('PATCH /v1/webhooks/:id', () => {
@@ -272,42 +239,4 @@ test('deleting an application deletes its endpoints', async () => {
   await service.request('DELETE', `/v1/applications/${appId}`, { as: owner })
   expect((await call('GET', `/${id}`)).status).toBe(404)
   expect((await list(`?appId=${appId}`)).data).toEqual([])
-})
-
-const calls: Array<[method: string, rest: string, body: unknown]> = [
-  ['GET', '', undefined],
-  ['PATCH', '', { status: 'disabled' }],
-  ['DELETE', '', undefined],
-  ['POST', '/test', undefined],
-]
-
-describe("an endpoint that is not the caller's", () => {
-  test.each(calls)(
-    'responds to %s …%s as for an absent one, and is unchanged',
-    async (method, pathSuffix, body) => {
-      const stranger = await service.createDeveloper()
-      const { id: appId } = await service.createApplication(stranger)
-      const wish = { appId, url, events: ['*'] }
-      const foreign = await service.request<Wire>('POST', '/v1/webhooks', { as: stranger, body: wish })
-      const texts = new Set<string>()
-      for (const id of [foreign.data.id, `whk_${'0'.repeat(26)}`, 'nonsense', '%00', appId]) {
-        const response = await call(method, `/${id}${pathSuffix}`, body)
-        expect([id, response.status, response.error.code]).toEqual([id, 404, 'NOT_FOUND'])
-        texts.add(response.text.replace(response.error.traceId, ''))
-      }
-      expect(texts.size).toBe(1)
-      const after = await service.request('GET', `/v1/webhooks/${foreign.data.id}`, { as: stranger })
-      expect(after.data).toEqual(foreign.data)
-    },
-  )
-})
-
-test.each<[method: string, rest: string, body: unknown]>([
-  ['GET', '', undefined],
-  ['POST', '', {}],
-  ...calls,
-])('%s …%s requires a token before any other check', async (method, pathSuffix, body) => {
-  const path = pathSuffix === '' && method === 'POST' ? '/v1/webhooks' : `/v1/webhooks/nonsense${pathSuffix}`
-  const response = await service.request(method, path, { body })
-  expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_MISSING'])
 })
