@@ -69,24 +69,6 @@ describe('GET /v1/otp/:id', () => {
     const { requestId } = await otp.sendOrThrow(application)
     expect((await otp.get(application, requestId)).text).toBe((await otp.get(owner, requestId)).text)
   })
-
-  test('gives precedence to the Authorization header', async () => {
-    const { requestId } = await otp.sendOrThrow(application)
-    const bothCredentials = { headers: { ...application.headers, authorization: 'Bearer rubbish' } }
-    expect((await otp.get(bothCredentials, requestId)).status).toBe(401)
-    const stranger = await service.createDeveloper()
-    expect(
-      (await otp.get({ headers: { ...application.headers, ...stranger.headers } }, requestId)).status,
-    ).toBe(404)
-  })
-
-  test('responds 404 to a sibling application and 401 to incomplete credentials', async () => {
-    const { requestId } = await otp.sendOrThrow(application)
-    const sibling = await service.createApplication(owner)
-    expect((await otp.get(sibling, requestId)).status).toBe(404)
-    expect((await otp.get({ headers: { 'x-api-key': application.apiKey } }, requestId)).status).toBe(401)
-    expect((await otp.get({ headers: {} }, requestId)).status).toBe(401)
-  })
 })
 
 describe('GET /v1/otp', () => {

@@ -109,15 +109,6 @@ describeEachDatabase('templates of an application', (database) => {
     expect((await get('faulty')).status).toBe(404)
   })
 
-  test('belong to the developer of their application', async () => {
-    const eve = await service.createDeveloper()
-    await put('mine', { en: '{code} is it' })
-    for (const { status, error } of [await get('mine', eve), await put('mine', { en: '{code}' }, eve)])
-      expect([status, error.message]).toEqual([404, 'No application with this id.'])
-    expect((await service.request('DELETE', path('mine'), { as: eve })).status).toBe(404)
-    expect((await get('mine')).data.texts).toEqual({ en: '{code} is it' })
-  })
-
   test('have a limit to their number, below which all are kept', async () => {
     const other = await service.createApplication(ada)
     const putOther = (name: string) =>
