@@ -28,7 +28,6 @@ import { toStartError, prepareDatabase } from '../store/data-dir/prepare-databas
 
 export type { HostVerifiedBackup } from './backup-source.ts'
 export type { HostBackup, HostBackupList } from './backups.ts'
-type HostMigrationStatus = MigrationStatus
 type HostMigrationResult = { migrated: string[]; backup: string | null }
 export type HostAuditVerification = Omit<AuditVerification, 'provedSince'> & { provedSince: string | null }
 
@@ -102,7 +101,7 @@ export async function verifyBackup(
  *
  * @throws OperationRefused NO_DATABASE; StartRefused when the database is damaged, newer, or from another build
  */
-export async function migrationStatus({ config }: Needs): Promise<HostMigrationStatus> {
+export async function migrationStatus({ config }: Needs): Promise<MigrationStatus> {
   if (config.database) {
     const { postgresMigrationStatus } = await import('./migrate-postgres.ts')
     return postgresMigrationStatus(config.database.url)

@@ -66,8 +66,6 @@ type HostOpenCircuit = Omit<OpenCircuit, 'openUntil'> & { until: string }
 
 export type HostInspection = Inspection
 
-type HostErasureResult = ErasureResult
-type HostUnlockResult = UnlockResult
 /** An audit entry of any developer or of the installation itself. */
 type HostAuditEntry = Omit<AuditEntry, 'at'> & { at: string }
 
@@ -111,7 +109,7 @@ export async function openHost(options: {
      * @param country of a number without country code
      * @throws INVALID_PHONE_NUMBER; INVALID_ARGUMENT for an unknown country
      */
-    async erase(phone: string, country?: string): Promise<HostErasureResult> {
+    async erase(phone: string, country?: string): Promise<ErasureResult> {
       const result = await erasePhone(needs, parseTypedPhone(phone, country).phone)
       if (config.dataDir !== null) truncateWal(dataFiles(config.dataDir).database)
       return result
@@ -124,7 +122,7 @@ export async function openHost(options: {
      * @param country of a number without country code
      * @throws INVALID_PHONE_NUMBER; INVALID_ARGUMENT for an unknown country; NOT_FOUND
      */
-    unlock: (target: string, country?: string): Promise<HostUnlockResult> => unlock(needs, target, country),
+    unlock: (target: string, country?: string): Promise<UnlockResult> => unlock(needs, target, country),
 
     /** Lists the audit trail of all developers and of the installation, newest first. */
     async listAudit(query: AuditQuery): Promise<HostAuditEntry[]> {

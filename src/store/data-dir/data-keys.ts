@@ -84,6 +84,22 @@ export function openDataKeys(
   return { masterKey, dataKeys: runOnSqlite(connection, readDataKeys(masterKey)) }
 }
 
+/**
+ * Opens the data keys.
+ *
+ * @param refused makes the error if no candidate is a master key of the database
+ * @throws StartRefused that error
+ */
+export function requireDataKeys(
+  connection: SqliteConnection,
+  candidates: readonly Uint8Array[],
+  refused = noMasterKeyOpens,
+): OpenDataKeys {
+  const opened = openDataKeys(connection, candidates)
+  if (opened) return opened
+  throw refused(candidates)
+}
+
 /** Reads the data keys that a master key wraps. */
 export function* readDataKeys(masterKey: Uint8Array): SqlSteps<DataKey[]> {
   const rows = yield* query<{ purpose: Purpose; version: number; wrapped: string }>(

@@ -7,7 +7,7 @@ import { verifyAuditTrail, type AuditVerification } from './audit-chains.ts'
 import { describeMoved } from './moved.ts'
 import { openReadonly, readDatabase } from './open-readonly.ts'
 import { dataFiles, systemErrorCode, StartRefused } from './data-dir.ts'
-import { listMasterKeyChecks, noMasterKeyOpens, openDataKeys } from './data-keys.ts'
+import { listMasterKeyChecks, openDataKeys, requireDataKeys } from './data-keys.ts'
 import { listKeptKeyPaths, readMasterKeyCandidates } from './master-key.ts'
 import { requireOwnSchema } from './schema.ts'
 import { driverCode } from '../engine/errors.ts'
@@ -227,16 +227,12 @@ export function readAuditTrail(
   masterKeys: readonly Uint8Array[],
   onStep?: OnStep,
 ): AuditVerification {
-  const connection = openReadonly(database)
-  try {
+  return readDatabase(database, (connection) => {
     if (pendingMigrations(sqliteMigrations, readAppliedMigrations(connection)).length > 0)
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
-    const opened = openDataKeys(connection, masterKeys)
-    if (opened) return verifyAuditTrail(connection, createKeyring(opened.dataKeys).keys, onStep)
-    throw noMasterKeyOpens(masterKeys)
-  } finally {
-    connection.close()
-  }
+    const { dataKeys } = requireDataKeys(connection, masterKeys)
+    return verifyAuditTrail(connection, createKeyring(dataKeys).keys, onStep)
+  })
 }
 
 /** Checks the pages of the file; the deep check also compares every index with its table. */

@@ -2,7 +2,7 @@ import type { Database as SqliteConnection } from 'bun:sqlite'
 import { createKeyring, type Keyring } from '../../domain/model/keys.ts'
 import { readDatabase } from './open-readonly.ts'
 import { StartRefused } from './data-dir.ts'
-import { noMasterKeyOpens, openDataKeys, readKeyEpoch } from './data-keys.ts'
+import { readKeyEpoch, requireDataKeys } from './data-keys.ts'
 import { requireNotMoved } from './moved.ts'
 
 /** The keyring of a database that other processes may give new keys. */
@@ -34,7 +34,10 @@ export function openKeyring(
     // Checked before each write that follows another process's.
     requireNotMoved(connection)
     const epoch = readKeyEpoch(connection)
-    return { epoch, load: (refused = noMasterKeyOpens) => load(connection, readCandidates(), refused) }
+    return {
+      epoch,
+      load: (refused?: typeof replacedMasterKey) => requireDataKeys(connection, readCandidates(), refused),
+    }
   }
   const first = readDatabase(database, (connection) => {
     const { epoch, load } = read(connection)
@@ -60,16 +63,6 @@ export function openKeyring(
     },
     refresh,
   }
-}
-
-function load(
-  connection: SqliteConnection,
-  candidates: readonly Uint8Array[],
-  refused: typeof noMasterKeyOpens,
-) {
-  const opened = openDataKeys(connection, candidates)
-  if (opened) return opened
-  throw refused(candidates)
 }
 
 const replacedMasterKey = () =>

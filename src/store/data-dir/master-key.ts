@@ -19,6 +19,7 @@ import { fsyncPath } from './backup.ts'
 import { dataFiles, fileTime, requirePrivate, StartRefused } from './data-dir.ts'
 import { findMasterKey, listMasterKeyChecks, noMasterKeyOpens } from './data-keys.ts'
 import { hasDatabase } from './missing-database.ts'
+import { transact } from '../sqlite/transact.ts'
 
 /**
  * Returns the configured master key, or the data directory's. Completes the replacement of the key file if that was
@@ -156,9 +157,7 @@ function finishInterruptedReplacement(dataDir: string): void {
   const connection = new SqliteConnection(database)
   try {
     connection.run('PRAGMA busy_timeout = 5000')
-    connection.run('BEGIN IMMEDIATE')
-    settleNewMasterKey(connection, dataDir)
-    connection.run('COMMIT')
+    transact(connection, () => settleNewMasterKey(connection, dataDir))
   } finally {
     connection.close()
   }

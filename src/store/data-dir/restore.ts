@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import type { OnStep } from '../../shared/progress.ts'
 import { checkFileMac, computeFileMac, macFile, writeMacFile } from './backup-mac.ts'
-import { createDataKeys, findMasterKey, openDataKeys, storeDataKeys } from './data-keys.ts'
+import { createDataKeys, findMasterKey, requireDataKeys, storeDataKeys } from './data-keys.ts'
 import { requireOwnSchema, SchemaError } from './schema.ts'
 import { runOnSqlite } from '../engine/sql-steps.ts'
 import { connect } from '../sqlite/database.ts'
+import { transact } from '../sqlite/transact.ts'
 import { copyDatabase, withReadonlyConnection, fsyncPath } from './backup.ts'
 import { dataFiles, fileTime, systemErrorCode, OperationRefused } from './data-dir.ts'
 import { hasDatabase } from './missing-database.ts'
@@ -169,10 +170,10 @@ function adoptMasterKey(draft: string, options: RestoreOptions): boolean {
     connection.run('PRAGMA journal_mode = DELETE')
     connection.run('PRAGMA secure_delete = ON')
     migrateSqlite(connection, now, sqliteMigrations, () => createDataKeys(connection, ownKey, now))
-    const opened = openDataKeys(connection, [ownKey])
-    connection.run('BEGIN IMMEDIATE')
-    runOnSqlite(connection, storeDataKeys(masterKey, opened?.dataKeys ?? [], { keepOthers: false, now }))
-    connection.run('COMMIT')
+    const { dataKeys } = requireDataKeys(connection, [ownKey])
+    transact(connection, () =>
+      runOnSqlite(connection, storeDataKeys(masterKey, dataKeys, { keepOthers: false, now })),
+    )
     return true
   } finally {
     connection.close()

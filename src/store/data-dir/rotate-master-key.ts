@@ -1,8 +1,8 @@
-import type { Database as SqliteConnection } from 'bun:sqlite'
 import { runOnSqlite, type SqlSteps } from '../engine/sql-steps.ts'
 import { connect } from '../sqlite/database.ts'
+import { transact } from '../sqlite/transact.ts'
 import { dataFiles, OperationRefused } from './data-dir.ts'
-import { noMasterKeyOpens, openDataKeys, type OpenDataKeys } from './data-keys.ts'
+import { requireDataKeys, type OpenDataKeys } from './data-keys.ts'
 import { requireNotMoved } from './moved.ts'
 import { newMasterKey, readMasterKeyCandidates, settleNewMasterKey, writeKeyFile } from './master-key.ts'
 import { beginRotation, finishRotation, requireSingleKey, wrapDataKeys, type Rotation } from './rotation.ts'
@@ -83,25 +83,14 @@ function withWriteLock(
   rotate: (opened: OpenDataKeys) => SqlSteps<Rotation>,
 ): Rotation {
   const connection = connect(dataFiles(dataDir).database, busyTimeoutMs)
-  const transact = <T>(body: () => T): T => {
-    connection.run('BEGIN IMMEDIATE')
-    try {
-      const result = body()
-      connection.run('COMMIT')
-      return result
-    } catch (error) {
-      if (connection.inTransaction) connection.run('ROLLBACK')
-      throw error
-    }
-  }
-  const settle = () => transact(() => settleNewMasterKey(connection, dataDir))
+  const settle = () => transact(connection, () => settleNewMasterKey(connection, dataDir))
   try {
     connection.run('PRAGMA secure_delete = ON')
     settle()
-    const rotation = transact(() => {
+    const rotation = transact(connection, () => {
       // The nodes on PostgreSQL use the key file of this directory until theirs is elsewhere.
       requireNotMoved(connection)
-      const opened = requireDataKeys(connection, dataDir, configured)
+      const opened = requireDataKeys(connection, readMasterKeyCandidates(dataDir, configured))
       onStep('opened')
       const rotated = runOnSqlite(connection, rotate(opened))
       onStep('rewrapped')
@@ -118,11 +107,4 @@ function withWriteLock(
   } finally {
     connection.close()
   }
-}
-
-function requireDataKeys(connection: SqliteConnection, dataDir: string, configured: Uint8Array | null) {
-  const candidates = readMasterKeyCandidates(dataDir, configured)
-  const opened = openDataKeys(connection, candidates)
-  if (opened) return opened
-  throw noMasterKeyOpens(candidates)
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { sealedTables } from '../../domain/model/sealed-tables.ts'
 import { createKeyring, type DataKey } from '../../domain/model/keys.ts'
 import { createSealing, type SealedColumn, type UnreadableValue } from '../engine/sealing.ts'
-import { openReadonly } from './open-readonly.ts'
+import { readDatabase } from './open-readonly.ts'
 import { primaryKey } from '../sqlite/primary-key.ts'
 
 /** How far a database is sealed. */
@@ -136,15 +136,11 @@ export function listUnsealedBackups(folder: string): string[] {
   if (!existsSync(folder)) return []
   const names = readdirSync(folder).filter((name) => name.endsWith('.db'))
   return names.toSorted().filter((name) => {
-    let connection: SqliteConnection | undefined
     try {
-      connection = openReadonly(join(folder, name))
-      return !isSealed(connection)
+      return !readDatabase(join(folder, name), isSealed)
     } catch {
       // Damaged, or not a database: it is reported when it is restored.
       return false
-    } finally {
-      connection?.close()
     }
   })
 }

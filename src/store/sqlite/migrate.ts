@@ -1,6 +1,7 @@
 import type { OnStep } from '../../shared/progress.ts'
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import { driverCode } from '../engine/errors.ts'
+import { transact } from './transact.ts'
 import { fillLists } from './list-fill.ts'
 import { sqliteMigrations, type Migration } from '../engine/migration-files.ts'
 import {
@@ -57,21 +58,18 @@ export function migrateSqlite(
   // Rebuilding a table frees pages with phone numbers. When SQLite uses such a page again, as it does for a tree that grows
   // by a level, FAST leaves the old content in its gaps.
   connection.run('PRAGMA secure_delete = ON')
-  connection.run('BEGIN IMMEDIATE')
   try {
-    applyMigrations(connection, pending, now, onStep)
-    onStep({ step: 'checking the migrated data' })
-    if (connection.query('PRAGMA foreign_key_check').get() !== null) {
-      throw new MigrationError(
-        'the migrated data would violate a foreign key',
-        'Report it. Nothing was changed.',
-      )
-    }
-    beforeCommit()
-    connection.run('COMMIT')
-  } catch (error) {
-    if (connection.inTransaction) connection.run('ROLLBACK')
-    throw error
+    transact(connection, () => {
+      applyMigrations(connection, pending, now, onStep)
+      onStep({ step: 'checking the migrated data' })
+      if (connection.query('PRAGMA foreign_key_check').get() !== null) {
+        throw new MigrationError(
+          'the migrated data would violate a foreign key',
+          'Report it. Nothing was changed.',
+        )
+      }
+      beforeCommit()
+    })
   } finally {
     connection.run('PRAGMA foreign_keys = ON')
     connection.run('PRAGMA secure_delete = FAST')
