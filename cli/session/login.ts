@@ -122,29 +122,44 @@ async function obtainLoginByPassword(
     options.setupToken ??
     readSetupTokenFile(context.io, options.setupTokenFile) ??
     (await askSetupToken(context, setupTokenAwaited))
-  if (setupToken !== null) await requireSetupToken(context.io, { server, send }, setupToken)
+  if (setupToken !== null) return await createAccount(context, { server, send }, options, setupToken)
   const email = options.email ?? (await ask(context, emailQuestion))
-  const name = setupToken === null ? undefined : await askName(context, email, options.name)
-  const fromInput = options.passwordStdin === true
-  const password = await askPassword(context, { fromInput, repeat: setupToken !== null })
+  const password = await askPassword(context, { fromInput: options.passwordStdin === true, repeat: false })
   const { totp } = options
-  const form: Record<string, string> =
-    setupToken === null
-      ? { grant_type: 'password', username: email, password, ...(totp !== undefined && { totp }) }
-      : {
-          grant_type: setupTokenGrant,
-          setup_token: setupToken,
-          email,
-          password,
-          ...(name && { name }),
-        }
+  const form = { grant_type: 'password', username: email, password, ...(totp !== undefined && { totp }) }
   const request = (code: Record<string, string> = {}) =>
     requestToken(context.io, server, send, { ...form, ...code })
   const tokens = await request().catch(async (error: unknown) => {
     if (!(error instanceof CliError && error.code === 'mfa_required') || !context.mayAsk) throw error
     return await request({ totp: await ask(context, totpQuestion) })
   })
-  return { ...tokens, email, isNew: setupToken !== null }
+  return { ...tokens, email, isNew: false }
+}
+
+/** Creates an account. On a terminal, a password that the server refuses, such as a common one, is asked again. */
+async function createAccount(
+  context: PromptContext,
+  { server, send }: Connection,
+  options: LoginOptions,
+  setupToken: string,
+): Promise<Login> {
+  const { io } = context
+  await requireSetupToken(io, { server, send }, setupToken)
+  const email = options.email ?? (await ask(context, emailQuestion))
+  const name = await askName(context, email, options.name)
+  const fromInput = options.passwordStdin === true
+  for (;;) {
+    const password = await askPassword(context, { fromInput, repeat: true })
+    const account = { setup_token: setupToken, email, password, ...(name && { name }) }
+    try {
+      const tokens = await requestToken(io, server, send, { grant_type: setupTokenGrant, ...account })
+      return { ...tokens, email, isNew: true }
+    } catch (error) {
+      const fault = error instanceof CliError && /^password: (.*)/s.exec(error.message)?.[1]
+      if (!fault || !context.mayAsk || fromInput) throw error
+      io.writeError(`${fault}\n`)
+    }
+  }
 }
 
 /** @throws usage error if the file cannot be read */

@@ -165,6 +165,23 @@ describe('login', () => {
     expect(form()).toMatchObject({ password: 'third horse battery' })
   })
 
+  test('prompts for another password when the server refuses it, and keeps the other answers', async () => {
+    const description = 'password: This is a common password, which attackers try first.'
+    grant = (sent) =>
+      sent.get('password') === 'password12345'
+        ? Response.json({ error: 'invalid_request', error_description: description }, { status: 400 })
+        : tokenResponse()
+    const passwords = ['password12345', 'password12345', 'correct horse battery', 'correct horse battery']
+    const args = ['--setup-token', 'st_1']
+    const result = await login(args, { answers: ['ada@example.com', 'Ada', ...passwords] })
+    expect(result.exitCode).toBe(0)
+    expect(result.stderr).toContain('This is a common password, which attackers try first.\n')
+    expect(form()).toMatchObject({ email: 'ada@example.com', name: 'Ada', password: 'correct horse battery' })
+    const script = ['--email', 'ada@example.com', '--password-stdin']
+    const refused = await login([...args, ...script], { input: 'password12345' })
+    expect(refused).toMatchObject({ exitCode: 6, questions: [] })
+  })
+
   test('refuses a bad setup token before any question, and reads a good one from a file', async () => {
     const oauth = (error: string) => Response.json({ error, error_description: 'No.' }, { status: 400 })
     const accepted = grant
