@@ -23,12 +23,11 @@ export const webhookAlerts = defineAlertKind({
       return {
         url,
         headers: {
-          ...json,
           // The same at each attempt, so that a receiver can drop a repetition.
           'webhook-id': `${destination}.${kind}.${subject}.${at}`.replaceAll(/[^\w.+-]/g, '-'),
           ...authorization(token),
         },
-        body: JSON.stringify({
+        json: {
           type: `alert.${event}`,
           timestamp: new Date(at).toISOString(),
           data: {
@@ -40,7 +39,7 @@ export const webhookAlerts = defineAlertKind({
             since: new Date(since).toISOString(),
             server: needs.server(),
           },
-        }),
+        },
       }
     }),
 })
@@ -61,7 +60,7 @@ export const slackAlerts = defineAlertKind({
     postEach(needs, (notice) => {
       const title = `*${escapeSlack(alertTitle(notice))}*`
       const lines = alertLines(notice, needs.server()).map(escapeSlack)
-      return { url, headers: json, body: JSON.stringify({ text: [title, ...lines].join('\n') }) }
+      return { url, json: { text: [title, ...lines].join('\n') } }
     }),
 })
 
@@ -81,8 +80,7 @@ export const discordAlerts = defineAlertKind({
     postEach(needs, (notice) => {
       const text = [alertTitle(notice), ...alertLines(notice, needs.server())].join('\n')
       // No text may call members of the server.
-      const body = { content: text.slice(0, discordLengthMax), allowed_mentions: { parse: [] } }
-      return { url, headers: json, body: JSON.stringify(body) }
+      return { url, json: { content: text.slice(0, discordLengthMax), allowed_mentions: { parse: [] } } }
     }),
 })
 
@@ -121,8 +119,6 @@ const ntfyTags = {
   resolved: 'white_check_mark',
   test: 'test_tube',
 } as const satisfies Record<AlertEvent, string>
-
-const json = { 'content-type': 'application/json' }
 
 const authorization = (token: string | undefined): Record<string, string> =>
   token === undefined ? {} : { authorization: `Bearer ${token}` }

@@ -8,6 +8,8 @@ export type HttpRequest = {
   url: string
   headers?: Record<string, string>
   body?: string
+  /** Value to send as JSON, instead of `body`. */
+  json?: unknown
 }
 
 export type HttpResponse = {
@@ -75,7 +77,10 @@ export function createProviderHttp({
   const userAgent = version === undefined ? 'otpd' : `otpd/${version}`
 
   return {
-    request({ method, url, headers, body }, signal) {
+    request(
+      { method, url, headers, json, body = json === undefined ? undefined : JSON.stringify(json) },
+      signal,
+    ) {
       const isSecure = /^https:/i.test(url)
       const bytes = body === undefined ? undefined : Buffer.from(body)
       const openRequest = () =>
@@ -84,6 +89,7 @@ export function createProviderHttp({
           headers: {
             'user-agent': userAgent,
             'accept-encoding': 'identity',
+            ...(json !== undefined && { 'content-type': 'application/json' }),
             ...headers,
             ...(bytes && { 'content-length': String(bytes.byteLength) }),
           },

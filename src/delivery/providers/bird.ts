@@ -65,14 +65,14 @@ function createBird(settings: SettingValues<typeof fields>, { http }: ProviderNe
   const url = `${baseUrl}/workspaces/${workspaceId}/channels/${channelId}/messages`
   return {
     async send(message, signal) {
-      const body = {
+      const json = {
         receiver: { contacts: [{ identifierKey: 'phonenumber', identifierValue: message.to }] },
         body: { type: 'text', text: { text: message.text } },
         reference: message.requestId,
       }
-      const headers = { authorization: `AccessKey ${accessKey}`, 'content-type': 'application/json' }
-      const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const
-      return outcomeFromResult(await http.request(request, signal), readResponse)
+      const headers = { authorization: `AccessKey ${accessKey}` }
+      const result = await http.request({ method: 'POST', url, headers, json }, signal)
+      return outcomeFromResult(result, readResponse)
     },
 
     ...(signingKey !== undefined && {

@@ -58,11 +58,7 @@ export const infobip = defineKind({
 })
 
 function createInfobip(settings: SettingValues<typeof fields>, { http, feedback }: ProviderNeeds): Provider {
-  const headers = {
-    authorization: `App ${settings.apiKey}`,
-    'content-type': 'application/json',
-    accept: 'application/json',
-  }
+  const headers = { authorization: `App ${settings.apiKey}`, accept: 'application/json' }
   const { dltEntityId, dltTemplateId } = settings
   const indiaDlt = { principalEntityId: dltEntityId, contentTemplateId: dltTemplateId }
 
@@ -108,21 +104,16 @@ function createInfobip(settings: SettingValues<typeof fields>, { http, feedback 
       const { path, fields } = requestFor(message)
       const url = `${settings.baseUrl}${path}`
       const isTracked = feedback && message.channel === 'sms'
-      const body = JSON.stringify({
-        messages: [fields],
-        ...(isTracked && { options: { conversionTracking } }),
-      })
-      return outcomeFromResult(
-        await http.request({ method: 'POST', url, headers, body }, signal),
-        readResponse,
-      )
+      const json = { messages: [fields], ...(isTracked && { options: { conversionTracking } }) }
+      const result = await http.request({ method: 'POST', url, headers, json }, signal)
+      return outcomeFromResult(result, readResponse)
     },
 
     // "Log end tag": the message converted. There is no call for those that did not.
     async reportOutcome({ messageId, outcome, channel }, signal) {
       if (outcome !== 'verified' || channel !== 'sms') return reportDone
       const url = `${settings.baseUrl}/ct/1/log/end/${encodeURIComponent(messageId)}`
-      return readReportResult(await http.request({ method: 'POST', url, headers, body: '{}' }, signal))
+      return readReportResult(await http.request({ method: 'POST', url, headers, json: {} }, signal))
     },
 
     async checkAccount(signal) {

@@ -125,18 +125,14 @@ function createMessagebird(settings: SettingValues<typeof fields>, { http }: Pro
   return {
     async send(message, signal) {
       const isCall = message.channel === 'voice'
-      const body = omitNullish<unknown>({
+      const json = omitNullish<unknown>({
         ...(isCall ? callFields(message, voiceOriginator) : textFields(message)),
         reportUrl: signingKey && message.callbackUrl,
       })
       const url = `${settings.baseUrl}/${isCall ? 'voicemessages' : 'messages'}`
-      const headers = {
-        authorization: `AccessKey ${settings.accessKey}`,
-        'content-type': 'application/json',
-        accept: 'application/json',
-      }
-      const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const
-      return outcomeFromResult(await http.request(request, signal), readResponse)
+      const headers = { authorization: `AccessKey ${settings.accessKey}`, accept: 'application/json' }
+      const result = await http.request({ method: 'POST', url, headers, json }, signal)
+      return outcomeFromResult(result, readResponse)
     },
 
     async checkAccount(signal) {

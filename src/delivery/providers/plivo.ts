@@ -80,33 +80,26 @@ export const plivo = defineKind({
 function createPlivo(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
   // Without the trailing slash the API responds with a redirect.
   const url = `${settings.baseUrl}/v1/Account/${settings.authId}/Message/`
-  const headers = {
-    authorization: basicAuth(settings.authId, settings.authToken),
-    'content-type': 'application/json',
-  }
+  const headers = { authorization: basicAuth(settings.authId, settings.authToken) }
 
   return {
     async send(message, signal) {
       const callbackUrl = callbackUrlFor(message)
-      const body = JSON.stringify(
-        omitNullish<string | number>({
-          src: settings.from,
-          powerpack_uuid: settings.powerpackUuid,
-          dst: stripPlus(message.to),
-          text: message.text,
-          url: callbackUrl,
-          method: callbackUrl === null ? null : 'POST',
-          // Keeps the code out of Plivo's console.
-          log: 'false',
-          message_expiry: clamp(message.validitySeconds, 5, 10_800),
-          dlt_entity_id: settings.dltEntityId,
-          dlt_template_id: settings.dltTemplateId,
-        }),
-      )
-      return outcomeFromResult(
-        await http.request({ method: 'POST', url, headers, body }, signal),
-        readResponse,
-      )
+      const json = omitNullish<string | number>({
+        src: settings.from,
+        powerpack_uuid: settings.powerpackUuid,
+        dst: stripPlus(message.to),
+        text: message.text,
+        url: callbackUrl,
+        method: callbackUrl === null ? null : 'POST',
+        // Keeps the code out of Plivo's console.
+        log: 'false',
+        message_expiry: clamp(message.validitySeconds, 5, 10_800),
+        dlt_entity_id: settings.dltEntityId,
+        dlt_template_id: settings.dltTemplateId,
+      })
+      const result = await http.request({ method: 'POST', url, headers, json }, signal)
+      return outcomeFromResult(result, readResponse)
     },
 
     async checkAccount(signal) {

@@ -64,14 +64,11 @@ export const prelude = defineKind({
 })
 
 function createPrelude(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
-  const headers = { authorization: `Bearer ${settings.apiToken}`, 'content-type': 'application/json' }
+  const headers = { authorization: `Bearer ${settings.apiToken}` }
   const { webhookPublicKey } = settings
   const key = webhookPublicKey === undefined ? undefined : createPublicKey(webhookPublicKey)
-  const post = (path: string, fields: object, signal: AbortSignal) =>
-    http.request(
-      { method: 'POST', url: `${settings.baseUrl}${path}`, headers, body: JSON.stringify(fields) },
-      signal,
-    )
+  const post = (path: string, json: object, signal: AbortSignal) =>
+    http.request({ method: 'POST', url: `${settings.baseUrl}${path}`, headers, json }, signal)
   const targetOf = (to: string) => ({ type: 'phone_number', value: to })
 
   return {

@@ -64,11 +64,9 @@ export const telegram = defineKind({
 })
 
 function createTelegram(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
-  const headers = { authorization: `Bearer ${settings.token}`, 'content-type': 'application/json' }
-  const post = (method: string, fields: object, signal: AbortSignal) => {
-    const url = `${settings.baseUrl}/${method}`
-    return http.request({ method: 'POST', url, headers, body: JSON.stringify(fields) }, signal)
-  }
+  const headers = { authorization: `Bearer ${settings.token}` }
+  const post = (method: string, json: object, signal: AbortSignal) =>
+    http.request({ method: 'POST', url: `${settings.baseUrl}/${method}`, headers, json }, signal)
   return {
     async send({ to, code, requestId, validitySeconds, callbackUrl }, signal) {
       // Telegram's shortest lifetime would outlast the code.

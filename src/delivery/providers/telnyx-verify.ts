@@ -58,14 +58,11 @@ export const telnyxVerify = defineKind({
 })
 
 function createTelnyxVerify(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
-  const headers = { authorization: `Bearer ${settings.apiKey}`, 'content-type': 'application/json' }
+  const headers = { authorization: `Bearer ${settings.apiKey}` }
   const { verifyProfileId, publicKey } = settings
   const isSigned = publicKey === undefined ? undefined : createTelnyxSignatureCheck(publicKey)
-  const post = (path: string, fields: object, signal: AbortSignal) =>
-    http.request(
-      { method: 'POST', url: `${settings.baseUrl}/v2/${path}`, headers, body: JSON.stringify(fields) },
-      signal,
-    )
+  const post = (path: string, json: object, signal: AbortSignal) =>
+    http.request({ method: 'POST', url: `${settings.baseUrl}/v2/${path}`, headers, json }, signal)
 
   return {
     async send({ to, channel, code, validitySeconds }, signal) {

@@ -117,7 +117,7 @@ function createTelnyx(settings: SettingValues<typeof fields>, { http }: Provider
   const isSigned = publicKey === undefined ? undefined : createTelnyxSignatureCheck(publicKey)
   return {
     async send(message, signal) {
-      const body = omitNullish<unknown>({
+      const json = omitNullish<unknown>({
         from: settings.from,
         messaging_profile_id: settings.messagingProfileId,
         to: message.to,
@@ -128,9 +128,9 @@ function createTelnyx(settings: SettingValues<typeof fields>, { http }: Provider
         webhook_url: isSigned && callbackUrlFor(message),
       })
       const url = `${settings.baseUrl}/v2/messages`
-      const headers = { authorization: `Bearer ${settings.apiKey}`, 'content-type': 'application/json' }
-      const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const
-      return outcomeFromResult(await http.request(request, signal), readResponse)
+      const headers = { authorization: `Bearer ${settings.apiKey}` }
+      const result = await http.request({ method: 'POST', url, headers, json }, signal)
+      return outcomeFromResult(result, readResponse)
     },
 
     ...(isSigned && {

@@ -83,7 +83,7 @@ function createVonageMessages(settings: SettingValues<typeof fields>, needs: Pro
   return {
     async send(message, signal) {
       const isRcs = message.channel === 'rcs'
-      const body = JSON.stringify({
+      const json = {
         message_type: 'text',
         channel: isRcs ? 'rcs' : 'sms',
         to: stripPlus(message.to),
@@ -93,16 +93,10 @@ function createVonageMessages(settings: SettingValues<typeof fields>, needs: Pro
         client_ref: message.requestId,
         ...(message.callbackUrl !== null && { webhook_url: message.callbackUrl, webhook_version: 'v1' }),
         ...(!isRcs && Object.keys(dltParameters).length > 0 && { sms: dltParameters }),
-      })
-      const headers = {
-        authorization: await authorize(),
-        'content-type': 'application/json',
-        accept: 'application/json',
       }
-      return outcomeFromResult(
-        await http.request({ method: 'POST', url, headers, body }, signal),
-        readResponse,
-      )
+      const headers = { authorization: await authorize(), accept: 'application/json' }
+      const result = await http.request({ method: 'POST', url, headers, json }, signal)
+      return outcomeFromResult(result, readResponse)
     },
 
     async checkAccount(signal) {

@@ -100,7 +100,7 @@ function createVonageVerify(settings: SettingValues<typeof fields>, needs: Provi
   }
   const url = `${settings.baseUrl}/v2/verify`
   const authorize = createVonageAuthorization(settings, needs)
-  const headers = async () => ({ authorization: await authorize(), 'content-type': 'application/json' })
+  const headers = async () => ({ authorization: await authorize() })
   const cancel = async (id: string): Promise<HttpRequest> => ({
     method: 'DELETE',
     url: `${url}/${encodeURIComponent(id)}`,
@@ -114,18 +114,16 @@ function createVonageVerify(settings: SettingValues<typeof fields>, needs: Provi
 
   return {
     async send(message, signal) {
-      const body = JSON.stringify(
-        omitNullish<unknown>({
-          brand: settings.brand,
-          code: message.code,
-          locale: matchLocale(message.locale, locales)?.toLowerCase(),
-          channel_timeout: clamp(message.validitySeconds, 60, 900),
-          client_ref: message.requestId,
-          template_id: templateChannels.has(message.channel) ? settings.templateId : undefined,
-          workflow: [workflow(message)],
-        }),
-      )
-      const request = { method: 'POST', url, headers: await headers(), body } as const
+      const json = omitNullish<unknown>({
+        brand: settings.brand,
+        code: message.code,
+        locale: matchLocale(message.locale, locales)?.toLowerCase(),
+        channel_timeout: clamp(message.validitySeconds, 60, 900),
+        client_ref: message.requestId,
+        template_id: templateChannels.has(message.channel) ? settings.templateId : undefined,
+        workflow: [workflow(message)],
+      })
+      const request = { method: 'POST', url, headers: await headers(), json } as const
       const result = await http.request(request, signal)
       const pending = result.kind === 'response' ? readConflict(result) : undefined
       if (pending === undefined) return outcomeFromResult(result, readResponse)
@@ -143,7 +141,7 @@ function createVonageVerify(settings: SettingValues<typeof fields>, needs: Provi
         method: 'POST',
         url: `${url}/${encodeURIComponent(messageId)}`,
         headers: await headers(),
-        body: JSON.stringify({ code }),
+        json: { code },
       } as const
       return readReportResult(await http.request(request, signal), readCode)
     },

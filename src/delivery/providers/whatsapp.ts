@@ -128,10 +128,10 @@ function createWhatsapp(settings: SettingValues<typeof fields>, { http }: Provid
   const { baseUrl, apiVersion, phoneNumberId, accessToken, appSecret, verifyToken } = settings
   const url = `${baseUrl}/${apiVersion}/${phoneNumberId}/messages`
   const languages = settings.languages.split(',').map((language) => language.trim())
+  const headers = { authorization: `Bearer ${accessToken}` }
   return {
     async checkAccount(signal) {
       const sender = `${baseUrl}/${apiVersion}/${phoneNumberId}?fields=verified_name,display_phone_number`
-      const headers = { authorization: `Bearer ${accessToken}` }
       const result = await http.request({ method: 'GET', url: sender, headers }, signal)
       return readAccountCheck(result, 'this phone number id', ({ text }) => {
         const body = parseJson(text)
@@ -143,12 +143,9 @@ function createWhatsapp(settings: SettingValues<typeof fields>, { http }: Provid
     },
 
     async send(message, signal) {
-      const body = JSON.stringify(templateMessage(message, settings.template, languages))
-      const headers = { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' }
-      return outcomeFromResult(
-        await http.request({ method: 'POST', url, headers, body }, signal),
-        readResponse,
-      )
+      const json = templateMessage(message, settings.template, languages)
+      const result = await http.request({ method: 'POST', url, headers, json }, signal)
+      return outcomeFromResult(result, readResponse)
     },
 
     ...(appSecret !== undefined &&

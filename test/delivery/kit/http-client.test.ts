@@ -21,6 +21,20 @@ const startFaulty = async (onConnection: (socket: Socket) => void): Promise<Faul
 const post = (url: string, client = http, signal = longTimeout()) =>
   client.request({ method: 'POST', url, body: 'hello' }, signal)
 
+test('a value is sent as JSON', async () => {
+  const server = startProviderServer()
+  cleanups.push(server.stop)
+  server.setResponse(200)
+  await http.request(
+    { method: 'POST', url: server.url, json: { text: 'grüße', none: undefined } },
+    longTimeout(),
+  )
+  expect(server.takeCall()).toMatchObject({
+    body: '{"text":"grüße"}',
+    headers: { 'content-type': 'application/json', 'content-length': '18' },
+  })
+})
+
 describe('a response', () => {
   test('has its status, its headers and its text', async () => {
     const server = startProviderServer()
