@@ -1,4 +1,5 @@
 import type { AuditAction, AuditEntry } from '../model/audit.ts'
+import type { DeleteOldest } from './delete-oldest.ts'
 
 export type AuditQuery = {
   action?: AuditAction | undefined
@@ -18,10 +19,6 @@ export type AuditStore = {
   insert(entry: AuditEntry): Promise<void>
   /** Lists newest first. @param developerId undefined: all developers and the installation */
   list(developerId: string | undefined, query: AuditQuery): Promise<AuditEntry[]>
-  /**
-   * Deletes a batch of the oldest entries up to a time; the heads of their chains keep the hash of the last one.
-   *
-   * @returns true if there may be more
-   */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
+  /** Deletes entries; the heads of their chains keep the hash of the last one. */
+  deleteOldest: DeleteOldest
 }

@@ -1,5 +1,6 @@
 import type { Awaitable } from '../model/awaitable.ts'
 import type { CheckBudget } from '../model/phone-record.ts'
+import type { DeleteOldest } from './delete-oldest.ts'
 
 /** Names the budgets of a phone in a developer's applications. `phoneHashes` are of one or two spellings: `hashPhone`. */
 export type OldBudgets = { developerId: string; phoneHashes: readonly string[] }
@@ -17,10 +18,6 @@ export type CheckBudgetStore = {
   deleteByPhone(phoneHashes: readonly string[]): Promise<void>
   /** @returns how many */
   deleteByApplication(appId: string): Promise<number>
-  /**
-   * Deletes about `batchSize` budgets that were refilled first, up to `until`.
-   *
-   * @returns false when none was left
-   */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
+  /** Deletes the budgets that were refilled first. */
+  deleteOldest: DeleteOldest
 }

@@ -3,6 +3,7 @@ import type { LogEntry } from '../model/log-entry.ts'
 import type { LogPosition } from '../model/request-history.ts'
 import type { NewEvent } from './operation.ts'
 import type { Environment } from '../../shared/otp-values.ts'
+import type { DeleteOldest } from './delete-oldest.ts'
 
 export type LogQuery = {
   appId?: string | undefined
@@ -56,6 +57,5 @@ export type EventStore = {
   /** Lists the developers that have entries after one number, up to another. */
   listDevelopers(afterSeq: number, upToSeq: number): Promise<string[]>
   findSeq(developerId: string, id: string): Promise<number | undefined>
-  /** Deletes a batch of the oldest entries up to a time. @returns true if there may be more */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
+  deleteOldest: DeleteOldest
 }

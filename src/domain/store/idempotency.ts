@@ -1,5 +1,6 @@
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { Awaitable } from '../model/awaitable.ts'
+import type { DeleteOldest } from './delete-oldest.ts'
 
 /** A stored result. `answer` is null while the first call of a console route is in progress. */
 export type IdempotencyRecord = { bodyHash: string; answer: string | null; createdAt: number }
@@ -16,6 +17,5 @@ export type IdempotencyStore = {
   /** Saves the results of calls; each replaces an expired one or its own. */
   save(results: ReadonlyArray<{ scope: IdempotencyScope; answer: string; at: number }>): void
   finish(scope: IdempotencyScope, result: string): Promise<void>
-  /** Deletes about `batchSize` of the oldest records, up to `until`. @returns false when none was left */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
+  deleteOldest: DeleteOldest
 }

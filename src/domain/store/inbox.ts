@@ -1,5 +1,6 @@
 import type { OtpRequest } from '../model/request.ts'
 import type { MessageSettings } from '../model/message-settings.ts'
+import type { DeleteOldest } from './delete-oldest.ts'
 
 /** A message in a developer's inbox. Never holds its text, which is rendered when it is read. */
 export type InboxMessage = {
@@ -24,6 +25,5 @@ export type InboxStore = {
   insert(messages: readonly InboxMessage[]): void
   /** Lists the messages since a time, newest first, with their requests and message settings. */
   list(developerId: string, since: number, limit: number, before?: number): Promise<ListedMessage[]>
-  /** Deletes about `batchSize` of the oldest, up to `until`. @returns false when none was left */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
+  deleteOldest: DeleteOldest
 }

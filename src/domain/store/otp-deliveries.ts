@@ -3,6 +3,7 @@ import type { MessageKey, Message, LoadedMessage, ClaimedMessage } from '../mode
 import type { Receipt } from '../model/delivery.ts'
 import type { OutcomeReportQueue } from './outcome-report-queue.ts'
 import type { Awaitable } from '../model/awaitable.ts'
+import type { DeleteOldest } from './delete-oldest.ts'
 
 /** Transactional outbox of messages to phones. Holds neither codes nor texts, which each attempt derives. */
 export type OtpDeliveryStore = {
@@ -44,10 +45,5 @@ export type OtpDeliveryStore = {
   /** Releases every lease. Only safe while no other process can hold one. */
   releaseAll(): Promise<void>
 
-  /**
-   * Deletes about `batchSize` of the oldest messages created up to `until`.
-   *
-   * @returns false when none was left
-   */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
+  deleteOldest: DeleteOldest
 }

@@ -1,6 +1,7 @@
 import type { ListedRequest, OtpStatus, OtpRequest } from '../model/request.ts'
 import type { Awaitable } from '../model/awaitable.ts'
 import type { Environment } from '../../shared/otp-values.ts'
+import type { DeleteOldest } from './delete-oldest.ts'
 
 export type OtpFilter = {
   appId?: string | undefined
@@ -45,10 +46,6 @@ export type OtpRequestStore = {
    * @param changes.statusBefore the stored status; undefined counts as pending
    */
   update(changes: ReadonlyArray<{ request: OtpRequest; statusBefore?: OtpStatus | undefined }>): void
-  /**
-   * Deletes about `batchSize` of the oldest requests created up to `until`, with their messages.
-   *
-   * @returns false when none was left
-   */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
+  /** Deletes requests with their messages. */
+  deleteOldest: DeleteOldest
 }

@@ -1,5 +1,6 @@
 import type { Awaitable } from '../model/awaitable.ts'
 import type { OtpSession } from '../model/session.ts'
+import type { DeleteOldest } from './delete-oldest.ts'
 
 /** Sessions of the ready page. */
 export type OtpSessionStore = {
@@ -14,6 +15,5 @@ export type OtpSessionStore = {
   delete(id: string): Promise<void>
   /** Deletes the sessions whose newest request is one of these. Reads all sessions. */
   deleteByRequests(requestIds: string[]): Promise<void>
-  /** Deletes a batch of the oldest sessions up to a time. @returns true if there may be more */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
+  deleteOldest: DeleteOldest
 }

@@ -1,5 +1,6 @@
 import type { NewAdmission, RateLimit, StoredPolicy, Usage } from '../model/rate-limit.ts'
 import type { Awaitable } from '../model/awaitable.ts'
+import type { DeleteOldest } from './delete-oldest.ts'
 
 /** The sliding-window log of admissions: in memory on SQLite, rows on PostgreSQL. */
 export type RateLimitStore = {
@@ -12,10 +13,6 @@ export type RateLimitStore = {
   latestTimestamp(): Promise<number | undefined>
   /** Moves admissions of all subjects that are later than `now` back to `now`. */
   clampToNow(now: number): Promise<void>
-  /**
-   * Deletes about `batchSize` of the oldest admissions up to `until`, of any subject.
-   *
-   * @returns false when none was left
-   */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
+  /** Deletes admissions of any subject. */
+  deleteOldest: DeleteOldest
 }

@@ -1,6 +1,7 @@
 import type { Receipt } from '../model/delivery.ts'
 import type { Awaitable } from '../model/awaitable.ts'
 import type { RelayedMessage } from '../model/relayed-message.ts'
+import type { DeleteOldest } from './delete-oldest.ts'
 
 /** Messages with codes of other systems. Holds neither codes nor texts. */
 export type RelayedMessageStore = {
@@ -19,6 +20,5 @@ export type RelayedMessageStore = {
     limit: number,
   ): Promise<Array<Pick<RelayedMessage, 'id' | 'developerId' | 'phone'>>>
   delete(id: string): Promise<void>
-  /** Deletes a batch of the oldest messages up to a time. @returns true if there may be more */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
+  deleteOldest: DeleteOldest
 }

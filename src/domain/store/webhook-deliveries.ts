@@ -1,5 +1,6 @@
 import type { WebhookDeliveryFilter, WebhookDelivery, WebhookAttempt } from '../model/webhook-delivery.ts'
 import type { StoredWebhookMessage } from './webhook-outbox.ts'
+import type { DeleteOldest } from './delete-oldest.ts'
 
 /** Time of the next attempt, and id. */
 export type RetryPosition = [number, string]
@@ -48,6 +49,6 @@ export type WebhookDeliveryStore = {
     range: { since: number; until: number; after?: RetryPosition | undefined; limit: number },
     now: number,
   ): Promise<{ count: number; last: RetryPosition | undefined }>
-  /** Deletes a batch created up to `until`, with their attempts. @returns true if there may be more */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
+  /** Deletes deliveries with their attempts. */
+  deleteOldest: DeleteOldest
 }
