@@ -75,7 +75,11 @@ export function guessCountry(
 ): string | undefined {
   const accepted = readAccepted(acceptLanguage ?? '').flatMap((tag) => parseLocale(tag) ?? [])
   const first = accepted.filter(({ language }) => language === accepted[0]?.language)
-  const likely = (one: Intl.Locale | undefined) => one?.maximize().region
+  const likely = (one: Intl.Locale | undefined) => {
+    const region = one?.maximize().region
+    // Latin America, as Chrome sends it: Spain is not in it, and Mexico has most speakers.
+    return region === '419' ? 'MX' : region
+  }
   const wanted = [
     defaultCountry,
     ...first.map(({ region }) => region),

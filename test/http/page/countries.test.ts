@@ -8,7 +8,7 @@ test.each([
   ['de,de-AT;q=0.9,en-US;q=0.8', 'de', 'AT'],
   ['en,de-DE;q=0.5', 'en', 'US'],
   ['zh-Hant,en-US;q=0.8', 'zh-TW', 'TW'],
-  ['es-419,es;q=0.9', 'es', 'ES'],
+  ['es-419,es;q=0.9', 'es', 'MX'],
   ['es-419,es-MX;q=0.9', 'es', 'MX'],
   ['', 'ja', 'JP'],
 ])('selects for %p on a page in %p the country %p', (acceptLanguage, locale, country) => {
