@@ -11,6 +11,8 @@ import { createTestService, type TestResponse } from '../../helpers/service.ts'
 
 const url = process.env['OTPD_TEST_POSTGRES_URL'] ?? ''
 const rounds = 10
+/** Deadlocks are rarer than lost updates. */
+const deadlockRounds = 120
 
 const newPhone = (
   (count) => () =>
@@ -74,6 +76,31 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
       )
       expect(countByOutcome(responses)).toEqual({ '201': 5, '429 RATE_LIMITED PHONE_SEND_BUDGET': 45 })
     }
+    await stop()
+  }, 300_000)
+
+  test('sends to the same new phones in opposite orders cause no deadlock', async () => {
+    const { callConcurrently, newApplication, stop } = await startNodes()
+    const applications = [await newApplication(), await newApplication()] as const
+    const name = new URL(opened.url).pathname.slice(1)
+    await using server = new Bun.SQL(url, { max: 1 })
+    // PostgreSQL's own count, of all but the last second.
+    const countDeadlocks = async () => {
+      const [row] = await server`select deadlocks::int as count from pg_stat_database where datname = ${name}`
+      return Number(row.count)
+    }
+    const before = await countDeadlocks()
+    for (let round = 0; round < deadlockRounds; round++) {
+      const phones = Array.from({ length: 20 }, newPhone)
+      const responses = await callConcurrently(40, (node, index) => {
+        const place = index >> 1
+        return index % 2 === 0
+          ? node.send(applications[0], { phone: phones[place] })
+          : node.send(applications[1], { phone: phones.at(-1 - place) })
+      })
+      expect(countByOutcome(responses)).toEqual({ '201': 40 })
+    }
+    expect(await countDeadlocks()).toBe(before)
     await stop()
   }, 300_000)
 
