@@ -105,8 +105,11 @@ describe('chooseProviders', () => {
     const random = seededRandom(3)
     for (let count = 0; count < 1_000; count++) {
       expect(order('cost', priced({ good: { wasTried: true } }), random)).toBe('middle cheap good best')
-      const open = choose('cost', priced({ good: { isOpen: true } }), random)
-      expect(open.considered[0]?.provider).not.toBe('good')
+      // The best by conversion, so that a comparison would find it.
+      for (const strategy of ['cost', 'conversion'] as const) {
+        const open = choose(strategy, priced({ good: { isOpen: true } }), random)
+        expect(open.considered[0]?.provider).not.toBe('good')
+      }
     }
   })
 })
