@@ -29,6 +29,12 @@ function isExposed({ env, readMode }: ConfigInput, path: string): boolean {
   }
 }
 
+/** Without the path: it may be the secret itself, such as a URL with a password. */
+const missingFile = {
+  fault: 'There is no file of that name.',
+  remedy: 'Correct the path. If it is the secret itself, put it into a file of its own, and replace it.',
+}
+
 /** Reads a secret from the file that a setting names; null, with the fault reported, if it cannot be read. */
 export function readSecretFile<T>(
   reader: Reader,
@@ -41,7 +47,9 @@ export function readSecretFile<T>(
   const decoded =
     'bytes' in content
       ? decode(content.bytes)
-      : { ...content, remedy: 'Correct the path or the permissions of the file.' }
+      : 'missing' in content
+        ? missingFile
+        : { fault: content.fault, remedy: 'Correct the path or the permissions of the file.' }
   if ('value' in decoded) return decoded.value
   reader.report(file.source ?? 'default', decoded.fault, decoded.remedy)
   return null

@@ -72,7 +72,9 @@ describe('the master key', () => {
   })
 
   test('must exist at the configured path', () => {
-    expect(requireProblem(loadEnv({ OTPD_MASTER_KEY_FILE: '/key' })).message).toBe('There is no file /key.')
+    expect(requireProblem(loadEnv({ OTPD_MASTER_KEY_FILE: '/key' })).message).toBe(
+      'There is no file of that name.',
+    )
   })
 })
 

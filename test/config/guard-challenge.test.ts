@@ -70,7 +70,7 @@ describe('the challenge of the guard', () => {
     [['kind = "turnstile"', 'secretFile = "/secret"'], ':2', 'turnstile needs a site key.'],
     [['kind = "turnstile"', 'siteKey = "a"'], ':2', 'turnstile needs a secret.'],
     [['kind = "turnstile"', 'siteKey = "a b"', 'secretFile = "/secret"'], ':3', 'This is not a key'],
-    [['kind = "turnstile"', 'siteKey = "a"', 'secretFile = "/none"'], ':4', '/none'],
+    [['kind = "turnstile"', 'siteKey = "a"', 'secretFile = "/none"'], ':4', 'There is no file of that name.'],
     [['kind = "turnstile"', 'siteKey = "a"', 'secretFile = "/empty"'], ':4', 'The secret file is empty.'],
     [[...service, 'secret = "b"'], ':5', 'use OTPD_GUARD_CHALLENGE_SECRET'],
     [[...service, 'timeoutSeconds = 11'], ':5', '11'],

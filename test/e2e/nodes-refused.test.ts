@@ -71,9 +71,9 @@ describe.skipIf(postgresUrl === undefined)('serve on PostgreSQL refuses', () => 
       ['Write %25 instead of %.'],
     ],
     [
-      'an unreadable file',
-      { OTPD_DATABASE_URL: undefined, OTPD_DATABASE_URL_FILE: '/nope/url' },
-      ['There is no file /nope/url.'],
+      'a URL where the name of a file is meant',
+      { OTPD_DATABASE_URL: undefined, OTPD_DATABASE_URL_FILE: `postgres://u:${password}@db.example/otpd` },
+      ['There is no file of that name.'],
     ],
     [
       'two URLs',
