@@ -244,7 +244,10 @@ esac
     const env = { PATH: `${dirname(systemctl)}:${process.env['PATH']}` }
     const server = await start({ OTPD_NO_MIGRATE: '1' })
     const done = await upgrade(['--allow-unsigned', '--data-dir', server.dataDir], { env })
-    expect(done).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('run otpd migrate up before') })
+    expect(done).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining(`run otpd migrate up --data-dir ${server.dataDir} before`),
+    })
     expect(await installedVersion()).toBe('9.9.9')
     expect(existsSync(calls) && readFileSync(calls, 'utf8')).not.toContain('restart')
     expect(await isServing(server.url)).toBe(200)
