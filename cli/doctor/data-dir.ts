@@ -2,6 +2,7 @@ import type { HostInspection } from '../../src/host/host.ts'
 import { freeSpaceCheck } from '../../src/shared/operating-checks.ts'
 import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
+import { explainCode } from '../../src/shared/error-cause.ts'
 import { restrictAccess } from '../../src/shared/restrict-access.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { formatRemaining, listShort } from '../terminal/text.ts'
@@ -49,7 +50,7 @@ export function dataDirChecks(inspection: HostInspection, dataDirInfo: DataDirIn
     return [
       fault(
         name,
-        `this user cannot read ${displayPath} (${inspection.cause})`,
+        `this user cannot read ${displayPath} (${explainCode(inspection.cause)})`,
         `Run it as the owner: sudo -u '#${inspection.ownerId}' otpd doctor --data-dir ${shellWord(dataDir)}`,
       ),
     ]
@@ -132,7 +133,11 @@ function databaseChecks({ database, isHeld, upgrade }: OpenDirectory, { migrate 
     return [
       /^SQLITE_(CORRUPT|NOTADB)/.test(database.cause)
         ? fault('database', `damaged, or not a database (${database.cause})`, restore)
-        : fault('database', `cannot be read (${database.cause})`, 'Check its permissions and the disk.'),
+        : fault(
+            'database',
+            `cannot be read (${explainCode(database.cause)})`,
+            'Check its permissions and the disk.',
+          ),
     ]
   }
   const { damage, moved } = database

@@ -9,6 +9,7 @@ import { listMasterKeyChecks } from '../store/data-dir/data-keys.ts'
 import { isDraftName, timeInFileName } from './names.ts'
 import { headerBytes, isSealedBackup, keyCheckIn } from './sealed-format.ts'
 import type { StoredBackup } from './choices.ts'
+import { explainCode } from '../shared/error-cause.ts'
 
 /** A draft that was not written to for so long is that of a process that was killed. */
 const draftMsMax = hourMs
@@ -53,7 +54,7 @@ export function removeFromFolder(folder: string, { name }: StoredBackup): void {
   } catch (error) {
     throw new OperationRefused(
       'FILE_NOT_WRITABLE',
-      `the old backup ${path} cannot be deleted (${systemErrorCode(error)})`,
+      `the old backup ${path} cannot be deleted (${explainCode(systemErrorCode(error))})`,
       'Check the permissions of the folder. The new backup is complete.',
       error,
     )
@@ -76,7 +77,7 @@ function namesIn(folder: string): string[] {
     if (code === 'ENOENT') return []
     throw new OperationRefused(
       'FILE_NOT_READABLE',
-      `${folder} cannot be read (${code})`,
+      `${folder} cannot be read (${explainCode(code)})`,
       'Check the permissions of the folder.',
       error,
     )

@@ -11,6 +11,7 @@ import { checkFileMac } from '../store/data-dir/backup-mac.ts'
 import { checkAndCount, draftFile, type BackupRows } from '../store/data-dir/backup.ts'
 import { dataFiles, OperationRefused, systemErrorCode } from '../store/data-dir/data-dir.ts'
 import { folderOf, loadRemote, openTarget, parseTarget, requireFolder, type BackupNeeds } from './backups.ts'
+import { explainCode } from '../shared/error-cause.ts'
 
 export type HostVerifiedBackup = { file: string; bytes: number; rows: BackupRows }
 
@@ -230,7 +231,7 @@ function requireMac(file: string, masterKeys: readonly Uint8Array[], onStep: OnS
   } catch (error) {
     throw new OperationRefused(
       'FILE_NOT_READABLE',
-      `${file} cannot be read (${systemErrorCode(error)})`,
+      `${file} cannot be read (${explainCode(systemErrorCode(error))})`,
       'Check the permissions of the file.',
       error,
     )

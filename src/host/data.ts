@@ -25,6 +25,7 @@ import { readAuditTrail, readMigrationStatus, type MigrationStatus } from '../st
 import { findLogDamage, keepDamagedLog } from '../store/data-dir/damaged-log.ts'
 import { requireDatabase } from '../store/data-dir/missing-database.ts'
 import { toStartError, prepareDatabase } from '../store/data-dir/prepare-database.ts'
+import { explainCode } from '../shared/error-cause.ts'
 
 export type { HostVerifiedBackup } from './backup-source.ts'
 export type { HostBackup, HostBackupList } from './backups.ts'
@@ -200,7 +201,10 @@ export function readMasterKeyFile(path: string): Uint8Array {
     bytes = readFileSync(path)
   } catch (error) {
     if (error instanceof OperationRefused) throw error
-    throw refuse(`${path} cannot be read (${systemErrorCode(error)})`, 'Correct the path or the permissions.')
+    throw refuse(
+      `${path} cannot be read (${explainCode(systemErrorCode(error))})`,
+      'Correct the path or the permissions.',
+    )
   }
   const decoded = decodeMasterKeyFile(bytes)
   if ('value' in decoded) return decoded.value

@@ -34,7 +34,7 @@ function explain(code: unknown, port: number, setting: string): { reason: string
     case 'EACCES':
       return {
         reason: `: port ${port} needs a right that this user does not have`,
-        remedy: `With systemd, add AmbientCapabilities=CAP_NET_BIND_SERVICE to the unit; otherwise choose a port from 1024 on with ${setting}.`,
+        remedy: `With systemd, give the unit CAP_NET_BIND_SERVICE (otpd docs tls: Ports below 1024); otherwise choose a port from 1024 on with ${setting}.`,
       }
     default:
       return { reason: '', remedy: `Choose another address with ${setting}.` }

@@ -3,6 +3,7 @@ import { base64url, calculateJwkThumbprint, exportJWK, FlattenedSign } from 'jos
 import { secondMs } from '../shared/durations.ts'
 import { isRecord, parseJson } from '../shared/json.ts'
 import { createRequest } from './csr.ts'
+import { explainCode } from '../shared/error-cause.ts'
 
 /** A refusal of the certificate authority, in its own words, or that it cannot be reached. */
 export class AcmeError extends Error {
@@ -66,7 +67,7 @@ export async function openAcme(
       })
     } catch (error) {
       const code = isRecord(error) && typeof error.code === 'string' ? error.code : 'no answer in time'
-      throw new AcmeError(`${new URL(url).host} cannot be reached (${code})`, { cause: error })
+      throw new AcmeError(`${new URL(url).host} cannot be reached (${explainCode(code)})`, { cause: error })
     }
   }
 

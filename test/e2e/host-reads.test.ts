@@ -159,7 +159,7 @@ test('a directory that this user cannot read, or that is a file, is an error tha
       command,
       {
         code: 'FILE_NOT_READABLE',
-        message: expect.stringMatching(/^This user cannot read \S+ \(EACCES\)\.$/),
+        message: expect.stringMatching(/^This user cannot read \S+ \(permission denied, EACCES\)\.$/),
         hint: isRoot ? "Run the command as the owner: sudo -u '#0' otpd …" : expect.any(String),
       },
     ])
@@ -179,7 +179,7 @@ test('a backup of a damaged database, or without the master key, is refused with
   const damaged = join(home, 'damaged')
   mkdirSync(damaged)
   writeFileSync(join(damaged, 'otpd.db'), 'not a database '.repeat(1000), { mode: 0o600 })
-  const remedy = expect.stringContaining('otpd restore latest')
+  const remedy = expect.stringMatching(/otpd restore (--data-dir \S+ )?latest/)
   expect(await json(['backup'], damaged)).toMatchObject({ error: { code: 'START_REFUSED', hint: remedy } })
   const whole = join(home, 'whole.db')
   await json(['backup', whole])

@@ -153,7 +153,7 @@ describe.skipIf(postgresUrl === undefined)('serve on PostgreSQL refuses', () => 
       [
         '28000',
         '?sslmode=verify-full&sslrootcert=/nope/ca.pem',
-        ['A file that the URL of the database names cannot be read (ENOENT).'],
+        ['A file that the URL of the database names cannot be read (no such file or folder, ENOENT).'],
       ],
     ])('answers %s (URL with %p)', async (code, query, texts) => {
       const server = await startFakePostgres({ code })

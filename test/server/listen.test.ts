@@ -21,7 +21,7 @@ test('a port that is in use, and one that the user may not have, are told apart'
   ])
   expect(explain('EACCES')).toEqual([
     'cannot listen on 0.0.0.0:443: port 443 needs a right that this user does not have',
-    'With systemd, add AmbientCapabilities=CAP_NET_BIND_SERVICE to the unit; otherwise choose a port from 1024 on with --listen.',
+    'With systemd, give the unit CAP_NET_BIND_SERVICE (otpd docs tls: Ports below 1024); otherwise choose a port from 1024 on with --listen.',
   ])
   expect(explain('EADDRNOTAVAIL')).toEqual([
     'cannot listen on 0.0.0.0:443: no interface of this machine has this address',

@@ -1,3 +1,4 @@
+import { explainCode } from '../../shared/error-cause.ts'
 import type { HttpResponse, HttpResult } from './http-client.ts'
 
 /** Result of trying an account without sending anything. Texts are for people and hold no secrets. */
@@ -28,7 +29,7 @@ export function readAccountCheck(
 ): AccountCheck {
   if (result.kind !== 'response')
     return accountFaulty(
-      `The provider cannot be reached (${result.code}).`,
+      `The provider cannot be reached (${explainCode(result.code)}).`,
       "Check this machine's network, and baseUrl if you set it.",
     )
   const { status } = result

@@ -17,6 +17,7 @@ import { computeFileMac, writeMacFile } from './backup-mac.ts'
 import { requireDatabase } from './missing-database.ts'
 import { requireNotMoved } from './moved.ts'
 import { driverCode } from '../engine/errors.ts'
+import { explainCode } from '../../shared/error-cause.ts'
 
 /** A finished backup, with the number of rows by noun. */
 export type Backup = { file: string; bytes: number; sha256: string; rows: BackupRows }
@@ -228,7 +229,7 @@ export function toOperationError(error: unknown, database: string, file: string)
   if (/^(E[A-Z]+|SQLITE_(CANTOPEN|READONLY|FULL|IOERR)\w*)$/.test(code)) {
     return new OperationRefused(
       'FILE_NOT_WRITABLE',
-      `${file} cannot be written (${code})`,
+      `${file} cannot be written (${explainCode(code)})`,
       'Check that its directory exists, may be written to and has space for the whole database.',
       error,
     )

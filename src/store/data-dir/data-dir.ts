@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isRecord } from '../../shared/json.ts'
 import { restrictAccess } from '../../shared/restrict-access.ts'
+import { explainCode } from '../../shared/error-cause.ts'
 
 /** Reason why otpd cannot start on this data directory, and what to do about it. */
 export class StartRefused extends Error {
@@ -60,7 +61,7 @@ export function prepareDataDir(dataDir: string, warn: (message: string) => void)
     for (const path of [dataDir, lock, database]) if (existsSync(path)) accessSync(path, constants.W_OK)
   } catch (error) {
     throw new StartRefused(
-      `the data directory ${dataDir} cannot be used (${systemErrorCode(error)})`,
+      `the data directory ${dataDir} cannot be used (${explainCode(systemErrorCode(error))})`,
       'Choose another one with --data-dir, or make it and its files writable for this user.',
       error,
     )
@@ -95,7 +96,7 @@ export function requireReadable(dataDir: string): void {
       if (code !== 'ENOENT')
         throw new OperationRefused(
           'FILE_NOT_READABLE',
-          `this user cannot read ${path} (${code})`,
+          `this user cannot read ${path} (${explainCode(code)})`,
           asOwner(dataDir),
           error,
         )

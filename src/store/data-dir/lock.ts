@@ -2,6 +2,7 @@ import { Database as SqliteConnection } from 'bun:sqlite'
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import { systemErrorCode, StartRefused } from './data-dir.ts'
 import { driverCode, isBusy } from '../engine/errors.ts'
+import { explainCode } from '../../shared/error-cause.ts'
 
 export type Lock = { release(): void }
 
@@ -26,7 +27,7 @@ export function acquireLock(path: string, waitMs = 0): Lock | undefined {
     connection?.close()
     if (isBusy(error)) return undefined
     throw new StartRefused(
-      `${path} cannot be written to (${driverCode(error) ?? systemErrorCode(error)})`,
+      `${path} cannot be written to (${explainCode(driverCode(error) ?? systemErrorCode(error))})`,
       'Check the permissions of the data directory and the free space on its disk.',
       error,
     )

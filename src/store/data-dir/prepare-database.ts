@@ -19,6 +19,7 @@ import { requireOwnSchema } from './schema.ts'
 import { copyBeforeMigration, endUpgrade } from './upgrade-copy.ts'
 import { withShares } from './upgrade-steps.ts'
 import { connect } from '../sqlite/database.ts'
+import { explainCode } from '../../shared/error-cause.ts'
 
 /** How long to wait for an operator command that holds the database. */
 const busyTimeoutMs = 5_000
@@ -130,7 +131,7 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   }
   if (/^SQLITE_(CANTOPEN|READONLY|IOERR)/.test(code)) {
     return new StartRefused(
-      `${database} cannot be written to (${code})`,
+      `${database} cannot be written to (${explainCode(code)})`,
       'Check the permissions of the data directory and the free space on its disk.',
       error,
     )
@@ -138,7 +139,7 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   // The error concerns another file in the directory.
   if (/^E[A-Z]+$/.test(code)) {
     return new StartRefused(
-      `${dataDir} cannot be written to (${code})`,
+      `${dataDir} cannot be written to (${explainCode(code)})`,
       'Check the permissions of the data directory and the free space on its disk.',
       error,
     )

@@ -15,6 +15,7 @@ import { driverCode } from '../engine/errors.ts'
 import { sqliteMigrations } from '../engine/migration-files.ts'
 import { MigrationError, pendingMigrations } from '../engine/migrations.ts'
 import { readAppliedMigrations, migrateSqlite } from '../sqlite/migrate.ts'
+import { explainCode } from '../../shared/error-cause.ts'
 
 export type RestoreResult = {
   /** Path of the replaced database; null if there was none. */
@@ -108,7 +109,7 @@ function copyBackup(file: string, copy: string, draft: string, options: RestoreO
     if (!/^(E[A-Z]+|SQLITE_\w+)$/.test(code)) throw error
     throw new OperationRefused(
       'FILE_NOT_READABLE',
-      `${name} cannot be copied into the data directory (${code})`,
+      `${name} cannot be copied into the data directory (${explainCode(code)})`,
       'Check the permissions of the file and of the data directory, and the free space.',
       error,
     )

@@ -29,7 +29,7 @@ export function pendingMigrations(available: Migration[], applied: AppliedMigrat
   if (unknown) {
     throw new MigrationError(
       `the database is newer than this otpd: it has migration ${unknown.name}`,
-      'Install the newer otpd, or restore the backup that the upgrade made: otpd restore FILE. Nothing was changed.',
+      'Install the newer otpd, or restore the backup that the upgrade made (otpd backup list): otpd restore FILE. Nothing was changed.',
     )
   }
   requireSameMigrations(available, applied)

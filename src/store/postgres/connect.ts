@@ -6,6 +6,7 @@ import { MigrationError } from '../engine/migrations.ts'
 import { sessionSettings, toOptions } from './connections.ts'
 import { takesWrites } from './primary.ts'
 import { StartRefused } from '../data-dir/data-dir.ts'
+import { explainCode } from '../../shared/error-cause.ts'
 
 /** The database cannot be used now. A supervisor may start the same command again. */
 export class DatabaseUnreachable extends StartRefused {
@@ -236,9 +237,9 @@ const outages: ReadonlyArray<readonly [code: string, message: string, remedy: st
 const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ERR_TLS|ERR_SSL|HOSTNAME_MISMATCH/
 
 function unreachable(code: string): DatabaseUnreachable {
-  const [, message = 'the database cannot be reached', remedy] = outages.find(([one]) => one === code) ?? []
+  const [, message, remedy] = outages.find(([one]) => one === code) ?? []
   return new DatabaseUnreachable(
-    `${message} (${code})`,
+    message === undefined ? `the database cannot be reached (${explainCode(code)})` : `${message} (${code})`,
     remedy ?? 'Start it, or correct host and port in the URL of the database.',
   )
 }
@@ -268,7 +269,7 @@ export function toStartError(error: unknown): unknown {
   // Made before the connection, from the files that the URL names.
   if (code === 'ENOENT' || code === 'EACCES' || code === 'EISDIR') {
     return new StartRefused(
-      `a file that the URL of the database names cannot be read (${code})`,
+      `a file that the URL of the database names cannot be read (${explainCode(code)})`,
       'Correct sslrootcert, sslcert or sslkey, or the permissions of the file.',
     )
   }

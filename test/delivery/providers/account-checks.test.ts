@@ -104,7 +104,7 @@ test.each(checks.map((check) => [check.kind.kind, check] as const))(
       server.takeCall()
     }
     expect(await check(`http://127.0.0.1:${await findUnusedPort()}`)).toMatchObject({
-      problem: 'The provider cannot be reached (ECONNREFUSED).',
+      problem: 'The provider cannot be reached (connection refused, ECONNREFUSED).',
     })
   },
 )

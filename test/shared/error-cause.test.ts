@@ -1,0 +1,12 @@
+import { expect, test } from 'bun:test'
+import { explainCode } from '../../src/shared/error-cause.ts'
+
+test.each([
+  ['ENOSPC', 'the disk is full, ENOSPC'],
+  ['SQLITE_FULL', 'the disk is full, SQLITE_FULL'],
+  ['SQLITE_IOERR_WRITE', 'the disk failed, SQLITE_IOERR_WRITE'],
+  ['EUNKNOWN', 'EUNKNOWN'],
+  ['unknown error', 'unknown error'],
+])('the code %s is explained as %s', (code, text) => {
+  expect(explainCode(code)).toBe(text)
+})
