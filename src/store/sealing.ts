@@ -1,11 +1,13 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, sql, type InferSelectModel } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Keys } from '../domain/model/keys.ts'
 import { isPlainPhone } from '../domain/model/pseudonyms.ts'
 import { isSealedWith, type SealedColumn } from './engine/sealing.ts'
 import type { SealedTable } from '../domain/model/sealed-tables.ts'
 import type { SealingStore } from '../domain/store/sealing.ts'
+import { mapProperties, pick } from '../shared/fields.ts'
 import type { Connection } from './engine/connection.ts'
+import type { Tables } from './engine/tables.ts'
 import { payloadRow, phoneRow } from './event-rows.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { attemptRow } from './webhook-delivery-rows.ts'
@@ -13,8 +15,11 @@ import { openHeaders, sealHeaders } from './webhook-headers.ts'
 
 /** Brings sealed columns to the newest version of the seal key. */
 export function createSealingStore(connection: Connection, keys: Pick<Keys, 'seals'>): SealingStore {
-  const convertersByTable = createConverters(connection, keys)
-  return { sealRows: (table, position, limit) => convertersByTable[table](position, limit) }
+  const tables = defineSealedTables(connection.database.tables)
+  const converters: Record<SealedTable, Converter> = mapProperties(tables, (table) =>
+    createConverter(connection, table, keys),
+  )
+  return { sealRows: (table, position, limit) => converters[table](position, limit) }
 }
 
 /** Converts the rows of a table after a position. @returns the new position; undefined if no row was left */
@@ -22,97 +27,74 @@ type Converter = (position: string, limit: number) => Promise<string | undefined
 
 type Row = Record<string, unknown>
 
-function createConverters(connection: Connection, keys: Pick<Keys, 'seals'>): Record<SealedTable, Converter> {
-  const { database, sealing } = connection
-  const { applications, webhookEndpoints, idempotencyKeys, webhookAttempts, phones, otpRequests, events } =
-    database.tables
-  const { relayedMessages, guardRules, otpSessions } = database.tables
-  const isCurrent = (stored: string) => isSealedWith(keys.seals.version, stored)
+/** Names a row in the associated data of its values. */
+type RowName = (row: Row) => string
 
-  // Each returns the stored value itself if there is nothing to convert.
-  const text = (column: SealedColumn) => (row: string, stored: string) =>
-    isCurrent(stored)
-      ? stored
-      : (sealing.sealText(column, row, sealing.openText(column, row, stored)) ?? stored)
-  const phone = (column: SealedColumn) => (row: string, stored: string) => {
-    if (isCurrent(stored)) return stored
-    const opened = sealing.openPhone(column, row, stored)
-    return isPlainPhone(opened) ? sealing.sealPhone(column, row, opened) : stored
-  }
-  const headers = (row: string, stored: string) => {
-    const opened = isCurrent(stored) ? null : openHeaders(sealing, row, stored)
-    return opened === null ? stored : (sealHeaders(sealing, row, opened) ?? stored)
-  }
-  const id = (row: Row) => String(row['id'])
-  const create = <T extends SQLiteTable>(
+type TableDefinition = {
+  table: SQLiteTable
+  /** Fields of the primary key. */
+  key: readonly string[]
+  /** Other fields that the names of rows need. */
+  also: readonly string[]
+  /** By field: the name of the column in the associated data, and that of the row. */
+  sealed: Readonly<Record<string, readonly [SealedColumn, RowName]>>
+}
+
+/** Defines the tables with sealed columns. */
+function defineSealedTables(tables: Tables): Record<SealedTable, TableDefinition> {
+  type Field<T extends SQLiteTable> = keyof InferSelectModel<T> & string
+  const define = <T extends SQLiteTable>(
     table: T,
-    definition: Pick<Definition, 'key' | 'sealed'> & { also?: Definition['also'] },
-  ) => createConverter(connection, { table, also: {}, ...definition })
-
-  const createById = <T extends SQLiteTable & { id: SQLiteColumn }>(table: T, sealed: Definition['sealed']) =>
-    create(table, { key: { id: table.id }, sealed })
-
+    key: ReadonlyArray<Field<T>>,
+    sealed: { [Name in Field<T>]?: readonly [SealedColumn, RowName] },
+    also: ReadonlyArray<Field<T>> = [],
+  ): TableDefinition => ({ table, key, sealed: sealed as TableDefinition['sealed'], also })
+  const id: RowName = (row) => String(row['id'])
   return {
-    applications: createById(applications, {
-      webhookSecret: [applications.webhookSecret, id, text('applications.webhook_secret')],
+    applications: define(tables.applications, ['id'], { webhookSecret: ['applications.webhook_secret', id] }),
+    webhook_endpoints: define(tables.webhookEndpoints, ['id'], {
+      headers: ['webhook_endpoints.headers', id],
     }),
-    webhook_endpoints: createById(webhookEndpoints, { headers: [webhookEndpoints.headers, id, headers] }),
-    idempotency_keys: create(idempotencyKeys, {
-      key: { caller: idempotencyKeys.caller, route: idempotencyKeys.route, key: idempotencyKeys.key },
-      sealed: {
-        answer: [
-          idempotencyKeys.answer,
-          ({ caller, route, key }) =>
-            idempotencyRow({ caller: String(caller), route: String(route), key: String(key) }),
-          text('idempotency_keys.answer'),
-        ],
+    idempotency_keys: define(tables.idempotencyKeys, ['caller', 'route', 'key'], {
+      answer: [
+        'idempotency_keys.answer',
+        ({ caller, route, key }) =>
+          idempotencyRow({ caller: String(caller), route: String(route), key: String(key) }),
+      ],
+    }),
+    webhook_attempts: define(tables.webhookAttempts, ['deliveryId', 'number'], {
+      body: [
+        'webhook_attempts.body',
+        ({ deliveryId, number }) => attemptRow(String(deliveryId), Number(number)),
+      ],
+    }),
+    phones: define(tables.phones, ['key'], { phone: ['phones.phone', (row) => String(row['phoneHash'])] }, [
+      'phoneHash',
+    ]),
+    otp_requests: define(tables.otpRequests, ['id'], {
+      phone: ['otp_requests.phone', id],
+      clientIp: ['otp_requests.client_ip', id],
+      metadata: ['otp_requests.metadata', id],
+      ownText: ['otp_requests.own_text', id],
+      template: ['otp_requests.template', id],
+    }),
+    relayed_messages: define(tables.relayedMessages, ['id'], {
+      phone: ['relayed_messages.phone', id],
+      clientIp: ['relayed_messages.client_ip', id],
+    }),
+    guard_rules: define(tables.guardRules, ['developerId'], {
+      rules: ['guard_rules.rules', (row) => String(row['developerId'])],
+    }),
+    otp_sessions: define(tables.otpSessions, ['id'], { details: ['otp_sessions.details', id] }),
+    events: define(
+      tables.events,
+      ['seq'],
+      {
+        phone: ['otp_requests.phone', (row) => phoneRow(toEntry(row))],
+        payload: ['events.payload', (row) => payloadRow(toEntry(row))],
       },
-    }),
-    webhook_attempts: create(webhookAttempts, {
-      key: { deliveryId: webhookAttempts.deliveryId, number: webhookAttempts.number },
-      sealed: {
-        body: [
-          webhookAttempts.body,
-          ({ deliveryId, number }) => attemptRow(String(deliveryId), Number(number)),
-          text('webhook_attempts.body'),
-        ],
-      },
-    }),
-    phones: create(phones, {
-      key: { key: phones.key },
-      also: { phoneHash: phones.phoneHash },
-      sealed: {
-        phone: [phones.phone, (row) => String(row['phoneHash']), phone('phones.phone')],
-      },
-    }),
-    otp_requests: createById(otpRequests, {
-      phone: [otpRequests.phone, id, phone('otp_requests.phone')],
-      clientIp: [otpRequests.clientIp, id, text('otp_requests.client_ip')],
-      metadata: [otpRequests.metadata, id, text('otp_requests.metadata')],
-      ownText: [otpRequests.ownText, id, text('otp_requests.own_text')],
-      template: [otpRequests.template, id, text('otp_requests.template')],
-    }),
-    relayed_messages: createById(relayedMessages, {
-      phone: [relayedMessages.phone, id, phone('relayed_messages.phone')],
-      clientIp: [relayedMessages.clientIp, id, text('relayed_messages.client_ip')],
-    }),
-    guard_rules: create(guardRules, {
-      key: { developerId: guardRules.developerId },
-      sealed: {
-        rules: [guardRules.rules, (row) => String(row['developerId']), text('guard_rules.rules')],
-      },
-    }),
-    otp_sessions: createById(otpSessions, {
-      details: [otpSessions.details, id, text('otp_sessions.details')],
-    }),
-    events: create(events, {
-      key: { seq: events.seq },
-      also: { requestId: events.requestId, type: events.type, at: events.at },
-      sealed: {
-        phone: [events.phone, (row) => phoneRow(toEntry(row)), phone('otp_requests.phone')],
-        payload: [events.payload, (row) => payloadRow(toEntry(row)), text('events.payload')],
-      },
-    }),
+      ['requestId', 'type', 'at'],
+    ),
   }
 }
 
@@ -122,43 +104,47 @@ const toEntry = ({ requestId, type, at }: Row) => ({
   at: Number(at),
 })
 
-type Definition = {
-  table: SQLiteTable
-  key: Record<string, SQLiteColumn>
-  /** Other columns that the names of rows need. */
-  also: Record<string, SQLiteColumn>
-  /** By field: the column, the name of a row in the associated data, and the conversion of a value. */
-  sealed: Record<string, [SQLiteColumn, (row: Row) => string, (row: string, stored: string) => string]>
-}
-
 function createConverter(
-  { database, executor }: Connection,
-  { table, key, also, sealed }: Definition,
+  { database, executor, sealing }: Connection,
+  { table, key, also, sealed }: TableDefinition,
+  keys: Pick<Keys, 'seals'>,
 ): Converter {
-  const keyColumns = Object.values(key)
-  const columns = Object.fromEntries(Object.entries(sealed).map(([name, [column]]) => [name, column]))
+  const sealedFields = Object.keys(sealed)
+  const columns = pick(getTableColumns(table), [...key, ...also, ...sealedFields])
+  const keyColumns = key.map((name) => columns[name] as SQLiteColumn)
   const p = sql.placeholder
   const update = database.prepare(() =>
     executor
       .update(table)
-      .set(Object.fromEntries(Object.keys(sealed).map((name) => [name, sql`${p(`${name}New`)}`])))
+      .set(Object.fromEntries(sealedFields.map((name) => [name, sql`${p(`${name}New`)}`])))
       .where(
         and(
-          ...Object.entries(key).map(([name, column]) => eq(column, p(name))),
-          ...Object.entries(columns).map(
-            ([name, column]) => sql`${column} is not distinct from cast(${p(name)} as text)`,
-          ),
+          ...key.map((name) => eq(columns[name] as SQLiteColumn, p(name))),
+          ...sealedFields.map((name) => sql`${columns[name]} is not distinct from cast(${p(name)} as text)`),
         ),
       ),
   )
+
+  /** Seals a value with the newest key. @returns the stored value itself if there is nothing to convert */
+  function convert(column: SealedColumn, row: string, stored: string): string {
+    if (isSealedWith(keys.seals.version, stored)) return stored
+    if (column === 'webhook_endpoints.headers') {
+      const headers = openHeaders(sealing, row, stored)
+      return headers === null ? stored : (sealHeaders(sealing, row, headers) ?? stored)
+    }
+    if (!column.endsWith('.phone'))
+      return sealing.sealText(column, row, sealing.openText(column, row, stored)) ?? stored
+    const phone = sealing.openPhone(column, row, stored)
+    return isPlainPhone(phone) ? sealing.sealPhone(column, row, phone) : stored
+  }
 
   /** @returns the values of the update; undefined if the row has nothing to convert */
   function convertRow(row: Row): Row | undefined {
     const values = { ...row }
     let isChanged = false
-    for (const [name, [, rowName, convert]] of Object.entries(sealed)) {
+    for (const [name, [column, rowName]] of Object.entries(sealed)) {
       const stored = row[name] ?? null
-      const converted = typeof stored === 'string' ? convert(rowName(row), stored) : stored
+      const converted = typeof stored === 'string' ? convert(column, rowName(row), stored) : stored
       values[`${name}New`] = converted
       if (converted !== stored) isChanged = true
     }
@@ -168,7 +154,7 @@ function createConverter(
   return async (position, limit) => {
     const after: unknown[] = position === '' ? [] : JSON.parse(position)
     const rows: Row[] = await executor
-      .select({ ...key, ...also, ...columns })
+      .select(columns)
       .from(table)
       .where(
         after.length === 0
@@ -185,6 +171,6 @@ function createConverter(
       if (values) await update(values)
     }
     const last = rows.at(-1)
-    return last && JSON.stringify(Object.keys(key).map((name) => last[name]))
+    return last && JSON.stringify(key.map((name) => last[name]))
   }
 }
