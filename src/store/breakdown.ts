@@ -134,11 +134,7 @@ export function createBreakdownStore(connection: Connection): BreakdownStore {
         sql`, `,
       )
       const oldest = sql`select ${names} from breakdown_counts where day < ${beforeDay} order by ${names} limit ${batchSize}`
-      const deleted = await executor
-        .delete(breakdown)
-        .where(sql`(${names}) in (${oldest})`)
-        .returning({ day: breakdown.day })
-      return deleted.length > 0
+      return (await onTable(executor, breakdown).take(sql`(${names}) in (${oldest})`)).length > 0
     },
 
     countriesOfDay: (day) => listCountriesOfDay(connection, day),

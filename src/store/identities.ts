@@ -19,10 +19,7 @@ export function createOldIdentityStore(connection: Connection): OldIdentityStore
       if (lastId === undefined) return []
       const found = await executor.select().from(links).where(lte(links.identityId, lastId))
       // Deletes the links, too. Another process may have taken some of the rows meanwhile.
-      const deleted = await executor
-        .delete(identities)
-        .where(lte(identities.id, lastId))
-        .returning({ id: identities.id })
+      const deleted = await onTable(executor, identities).take(lte(identities.id, lastId))
       const takenIds = new Set(deleted.map(({ id }) => id))
       const byId = new Map(
         rows

@@ -9,7 +9,7 @@ import {
   textParam,
 } from './engine/query-params.ts'
 import { pageAfter } from './engine/page-after.ts'
-import { prepareFind } from './engine/on-table.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
 import type { Connection } from './engine/connection.ts'
 import { inOrder, loadListed } from './sqlite/load-listed.ts'
 import { createPhoneWrites, isUnused, openRecord, type PhoneRow } from './phone-rows.ts'
@@ -160,15 +160,7 @@ export function createPhoneStore(connection: Connection): PhoneStore {
     saveAll,
 
     async delete({ hash }) {
-      const deleted = await executor
-        .delete(phones)
-        .where(await matchesHash(hash))
-        .returning({
-          key: phones.key,
-          developerId: phones.developerId,
-          environment: phones.environment,
-          identityId: phones.identityId,
-        })
+      const deleted = await onTable(executor, phones).take(await matchesHash(hash))
       for (const { key, developerId, environment, identityId } of deleted) {
         index?.remove(hash, key)
         if (identityId !== null)
@@ -189,7 +181,7 @@ export function createPhoneStore(connection: Connection): PhoneStore {
     hasPseudonymRecords: () => andThen(findMeta({ name: pseudonymRecords }), (found) => found !== undefined),
 
     async notePseudonymRecords() {
-      await executor.insert(meta).values({ name: pseudonymRecords, value: '1' }).onConflictDoNothing()
+      await onTable(executor, meta).insertMissing({ name: pseudonymRecords, value: '1' })
     },
   }
 }

@@ -6,6 +6,7 @@ import { loadedAt } from './transaction-time.ts'
 import type { Connection } from './engine/connection.ts'
 import type { AdmissionTable } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
+import { onTable } from './engine/on-table.ts'
 import { columnsOf, insertInto, readFields, rowsOf } from './engine/row-writes.ts'
 
 /** Number of admissions between two deletions of expired ones. */
@@ -15,6 +16,7 @@ const pruneEvery = 32
 export function createRateLimitRows(connection: Connection, admissions: AdmissionTable): RateLimitStore {
   const { database, executor } = connection
   const { applications } = database.tables
+  const rows = onTable(executor, admissions)
   // The condition of the partial index on `at`.
   const isInTimeIndex = sql`${admissions.policy} not in ('otp-send', 'otp-verify')`
   // The rows outside that index: one or two key ranges per application.
@@ -60,14 +62,7 @@ export function createRateLimitRows(connection: Connection, admissions: Admissio
       deleteUntil([...limiters.values()].map((admission) => ({ ...admission, at: admission.expiredUntil })))
     },
 
-    async forget(subject) {
-      return (
-        await executor
-          .delete(admissions)
-          .where(eq(admissions.subject, subject))
-          .returning({ at: admissions.at })
-      ).length
-    },
+    forget: async (subject) => (await rows.take(eq(admissions.subject, subject))).length,
 
     async latestTimestamp() {
       const timestamps = [
@@ -82,19 +77,15 @@ export function createRateLimitRows(connection: Connection, admissions: Admissio
     },
 
     async clampToNow(now) {
-      for (const condition of [isInTimeIndex, isApplicationAdmission()]) {
-        await executor
-          .update(admissions)
-          .set({ at: now })
-          .where(and(condition, gt(admissions.at, now)))
-      }
+      for (const condition of [isInTimeIndex, isApplicationAdmission()])
+        await rows.update({ at: now }, and(condition, gt(admissions.at, now)))
     },
 
     async deleteOldest(until, batchSize) {
       if (await deleteOldestByTime(executor, admissions, admissions.at, until, batchSize, isInTimeIndex))
         return true
       // Only idle applications have such rows: the others prune their own.
-      await executor.delete(admissions).where(and(isApplicationAdmission(), lte(admissions.at, until)))
+      await rows.delete(and(isApplicationAdmission(), lte(admissions.at, until)))
       return false
     },
   }

@@ -121,13 +121,9 @@ export function createRetentionStore({ database, executor, sealing }: Connection
     },
 
     async deleteMessages(requestIds) {
-      await executor.delete(otpDeliveries).where(inArray(otpDeliveries.requestId, [...requestIds]))
-      const { seq, developerId, requestId } = inboxMessages
-      const deleted = await executor
-        .delete(inboxMessages)
-        .where(inArray(requestId, [...requestIds]))
-        .returning({ seq, developerId })
-      noteDeletedMessages(database, deleted)
+      await onTable(executor, otpDeliveries).delete(inArray(otpDeliveries.requestId, [...requestIds]))
+      const inbox = onTable(executor, inboxMessages)
+      noteDeletedMessages(database, await inbox.take(inArray(inboxMessages.requestId, [...requestIds])))
     },
 
     async listIdempotencyResults(after, limit, ofCaller) {

@@ -1,9 +1,10 @@
-import { and, count, eq, isNotNull, min, sql } from 'drizzle-orm'
+import { and, count, eq, inArray, isNotNull, min, sql } from 'drizzle-orm'
 import type {
   ClaimedDelivery,
   DeliveryClaimRequest,
   WebhookOutboxStore,
 } from '../domain/store/webhook-outbox.ts'
+import { onTable } from './engine/on-table.ts'
 import { type FilterPlaceholders, prepareFiltered } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import { createDeliveryInsertion, type OutboxNeeds } from './webhook-insertion.ts'
@@ -225,13 +226,9 @@ export function createWebhookOutboxStore(connection: Connection, needs: OutboxNe
 
     async releaseAll() {
       const isLeased = isNotNull(deliveries.leaseOwner)
-      await executor
-        .update(endpoints)
-        .set({ dueAt: 0 })
-        .where(
-          sql`${endpoints.id} in ${executor.select({ id: deliveries.endpointId }).from(deliveries).where(isLeased)}`,
-        )
-      await executor.update(deliveries).set(noLease).where(isLeased)
+      const leasing = executor.select({ id: deliveries.endpointId }).from(deliveries).where(isLeased)
+      await onTable(executor, endpoints).update({ dueAt: 0 }, inArray(endpoints.id, leasing))
+      await onTable(executor, deliveries).update(noLease, isLeased)
     },
   }
 }
