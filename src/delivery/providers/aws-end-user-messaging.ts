@@ -1,38 +1,88 @@
 import { awsHost, postToAws, type AwsAccount } from './aws.ts'
+import { createSnsNotificationReader } from './aws-receipts.ts'
 import { failedCallEvents, voiceReasons } from './aws-voice.ts'
 import { readAccountCheck, type AccountCheck } from '../kit/account-check.ts'
 import { noReceipt, receiptResult, unreadable, withCharge } from '../kit/callbacks.ts'
 import {
   createFailure,
   findFailure,
+  outcomeFromResult,
   outcomeFromStatus,
   throttledFailure,
   type CodeTable,
 } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
-import { omitNullish } from '../kit/message-fields.ts'
+import { clamp, omitNullish } from '../kit/message-fields.ts'
 import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
 import type { ProviderNeeds } from '../kit/provider-kinds.ts'
 import { accepted, refused } from '../kit/provider.ts'
-import type { CallbackResult, OutcomeReport, Receipt, ReportResult, SendOutcome } from '../kit/provider.ts'
+import type {
+  Callback,
+  CallbackResult,
+  OutcomeReport,
+  OutgoingMessage,
+  Provider,
+  Receipt,
+  ReportResult,
+  SendOutcome,
+} from '../kit/provider.ts'
 
-/** Calls operations of `PinpointSMSVoiceV2`, which the kinds `aws-sms` and `aws-notify` share. */
+/** Settings that `aws-sms` and `aws-notify` share. */
+export const messagingFields = {
+  configurationSet: { description: 'the configuration set, whose event destination reports receipts' },
+  receiptTopicArn: {
+    description: 'the SNS topic of that event destination, to which the callback URL is subscribed',
+    pattern: /^arn:[\w-]+:sns:[\w-]+:\d{12}:[\w.-]+$/,
+    example: 'arn:aws:sns:eu-central-1:123456789012:otp-receipts',
+  },
+} as const
+
+type MessagingSettings = AwsAccount & Record<'baseUrl' | keyof typeof messagingFields, string | undefined>
+
+/**
+ * Calls operations of `PinpointSMSVoiceV2`, which the kinds `aws-sms` and `aws-notify` share.
+ *
+ * @param eventCodes event types that mean something else for this kind
+ */
 export function createEndUserMessaging(
-  account: AwsAccount & { baseUrl: string | undefined },
-  needs: Pick<ProviderNeeds, 'http' | 'clock'>,
+  settings: MessagingSettings,
+  needs: ProviderNeeds,
+  eventCodes: CodeTable = {},
 ) {
-  const url = `${account.baseUrl ?? `https://${awsHost('sms-voice', account.region)}`}/`
+  const { baseUrl, configurationSet, receiptTopicArn } = settings
+  const url = `${baseUrl ?? `https://${awsHost('sms-voice', settings.region)}`}/`
   const call = (operation: string, fields: Record<string, unknown>, signal: AbortSignal) => {
     const headers = {
       'content-type': 'application/x-amz-json-1.0',
       'x-amz-target': `PinpointSMSVoiceV2.${operation}`,
     }
     const body = JSON.stringify(omitNullish(fields))
-    return postToAws(account, needs, { service: 'sms-voice', url, headers, body }, signal)
+    return postToAws(settings, needs, { service: 'sms-voice', url, headers, body }, signal)
   }
+  const readNotification =
+    receiptTopicArn === undefined
+      ? undefined
+      : createSnsNotificationReader({ ...settings, receiptTopicArn }, needs)
+
   return {
-    call,
+    /** Sends a message by one of the operations that send. @param fields those of its kind */
+    async send(
+      operation: string,
+      { to, requestId, validitySeconds }: OutgoingMessage,
+      fields: Record<string, unknown>,
+      signal: AbortSignal,
+    ): Promise<SendOutcome> {
+      const common = {
+        DestinationPhoneNumber: to,
+        TimeToLive: clamp(validitySeconds, 5, 259_200),
+        Context: { requestId },
+        ConfigurationSetName: configurationSet,
+        // Without it, AWS takes no feedback; with it, an hour of silence counts as failed.
+        MessageFeedbackEnabled: needs.feedback || undefined,
+      }
+      return outcomeFromResult(await call(operation, { ...common, ...fields }, signal), readSendResponse)
+    },
 
     /** Looks something up, to try the account. AWS answers 400 where HTTP has 403 and 404. */
     async checkAccount(
@@ -52,18 +102,32 @@ export function createEndUserMessaging(
       return readAccountCheck({ ...result, status }, resource, ({ text }) => readFound(parseJson(text)))
     },
 
-    /** Sets the feedback of a message. AWS knows only that the code was entered, or that it was not. */
-    async reportOutcome({ messageId, outcome }: OutcomeReport, signal: AbortSignal): Promise<ReportResult> {
-      // AWS's ids; a longer or different one is not of a message of this API.
-      if (!/^[\w:/-]{1,64}$/.test(messageId)) return reportDone
-      const MessageFeedbackStatus = outcome === 'verified' ? 'RECEIVED' : 'FAILED'
-      const result = await call('PutMessageFeedback', { MessageId: messageId, MessageFeedbackStatus }, signal)
-      const exception = result.kind === 'response' ? readException(result) : undefined
-      // Throttling is HTTP 400, as all exceptions that the caller causes.
-      if (exception === 'ThrottlingException' || credentialExceptions.has(exception ?? ''))
-        return { kind: 'retry', providerCode: exception ?? '' }
-      return readReportResult(result, readException)
-    },
+    /** Reports of outcomes and receipts, if the settings switch them on. */
+    reporting: {
+      ...(needs.feedback && { reportOutcome }),
+      ...(readNotification && {
+        async readCallback(callback: Callback, nowMs: number): Promise<CallbackResult> {
+          const event = await readNotification(callback, nowMs)
+          return 'kind' in event ? event : readEvent(event.message, eventCodes)
+        },
+      }),
+    } satisfies Partial<Provider>,
+  }
+
+  /** Sets the feedback of a message. AWS knows only that the code was entered, or that it was not. */
+  async function reportOutcome(
+    { messageId, outcome }: OutcomeReport,
+    signal: AbortSignal,
+  ): Promise<ReportResult> {
+    // AWS's ids; a longer or different one is not of a message of this API.
+    if (!/^[\w:/-]{1,64}$/.test(messageId)) return reportDone
+    const MessageFeedbackStatus = outcome === 'verified' ? 'RECEIVED' : 'FAILED'
+    const result = await call('PutMessageFeedback', { MessageId: messageId, MessageFeedbackStatus }, signal)
+    const exception = result.kind === 'response' ? readException(result) : undefined
+    // Throttling is HTTP 400, as all exceptions that the caller causes.
+    if (exception === 'ThrottlingException' || credentialExceptions.has(exception ?? ''))
+      return { kind: 'retry', providerCode: exception ?? '' }
+    return readReportResult(result, readException)
   }
 }
 
@@ -135,7 +199,7 @@ const failedEvents: CodeTable = {
 }
 
 /** Reads the response to one of the operations that send. */
-export function readSendResponse(response: HttpResponse): SendOutcome {
+function readSendResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
   if (response.status >= 200 && response.status < 300) return accepted(textAt(body, 'MessageId') ?? null)
   const exception = readException(response)

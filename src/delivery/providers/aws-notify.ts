@@ -1,10 +1,8 @@
 import { awsFields } from './aws.ts'
-import { createEndUserMessaging, readEvent, readSendResponse } from './aws-end-user-messaging.ts'
-import { createSnsNotificationReader } from './aws-receipts.ts'
+import { createEndUserMessaging, messagingFields } from './aws-end-user-messaging.ts'
 import { accountFaulty, accountReady } from '../kit/account-check.ts'
-import { outcomeFromResult, type CodeTable } from '../kit/failures.ts'
+import type { CodeTable } from '../kit/failures.ts'
 import { listAt, textAt, valueAt } from '../kit/json.ts'
-import { clamp } from '../kit/message-fields.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import type { Provider } from '../kit/provider.ts'
 import { readTemplateIds, templateIdsPattern } from '../kit/template-ids.ts'
@@ -29,12 +27,7 @@ const fields = {
     pattern: templateIdsPattern,
     example: '"en = notify-code-verification-english-001"',
   },
-  configurationSet: { description: 'the configuration set, whose event destination reports receipts' },
-  receiptTopicArn: {
-    description: 'the SNS topic of that event destination, to which the callback URL is subscribed',
-    pattern: /^arn:[\w-]+:sns:[\w-]+:\d{12}:[\w.-]+$/,
-    example: 'arn:aws:sns:eu-central-1:123456789012:otp-receipts',
-  },
+  ...messagingFields,
 } as const
 
 /** SMS Protect is mandatory for Notify: it filters artificially inflated traffic. */
@@ -55,38 +48,27 @@ export const awsNotify = defineKind({
 })
 
 function createAwsNotify(settings: SettingValues<typeof fields>, needs: ProviderNeeds): Provider {
-  const messaging = createEndUserMessaging(settings, needs)
-  const { receiptTopicArn, voiceTemplates, notifyConfigurationId } = settings
+  const messaging = createEndUserMessaging(settings, needs, eventCodes)
+  const { voiceTemplates, notifyConfigurationId } = settings
   const templateFor = readTemplateIds(settings.templates)
   const voiceTemplateFor = voiceTemplates === undefined ? undefined : readTemplateIds(voiceTemplates)
-  const readNotification =
-    receiptTopicArn === undefined
-      ? undefined
-      : createSnsNotificationReader({ ...settings, receiptTopicArn }, needs)
 
   return {
-    async send({ channel, to, code, locale, validitySeconds, requestId }, signal) {
-      const isCall = channel === 'voice'
-      const result = await messaging.call(
+    send(message, signal) {
+      const { code, locale } = message
+      const isCall = message.channel === 'voice'
+      return messaging.send(
         isCall ? 'SendNotifyVoiceMessage' : 'SendNotifyTextMessage',
+        message,
         {
           NotifyConfigurationId: notifyConfigurationId,
-          DestinationPhoneNumber: to,
           TemplateId: (isCall ? voiceTemplateFor : templateFor)?.(locale),
           // Separated digits are read one by one (user guide, "Sending a voice message").
           TemplateVariables: { code: isCall ? [...code].join('. ') : code },
-          TimeToLive: clamp(validitySeconds, 5, 259_200),
-          Context: { requestId },
-          ConfigurationSetName: settings.configurationSet,
-          // Without it, AWS takes no feedback; with it, an hour of silence counts as failed.
-          MessageFeedbackEnabled: needs.feedback || undefined,
         },
         signal,
       )
-      return outcomeFromResult(result, readSendResponse)
     },
-
-    ...(needs.feedback && { reportOutcome: messaging.reportOutcome }),
 
     checkAccount: (signal) =>
       messaging.checkAccount(
@@ -99,12 +81,7 @@ function createAwsNotify(settings: SettingValues<typeof fields>, needs: Provider
         signal,
       ),
 
-    ...(readNotification && {
-      async readCallback(callback, nowMs) {
-        const event = await readNotification(callback, nowMs)
-        return 'kind' in event ? event : readEvent(event.message, eventCodes)
-      },
-    }),
+    ...messaging.reporting,
   }
 }
 

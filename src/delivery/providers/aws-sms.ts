@@ -1,24 +1,17 @@
 import { awsFields } from './aws.ts'
-import { createEndUserMessaging, readEvent, readSendResponse } from './aws-end-user-messaging.ts'
-import { createSnsNotificationReader } from './aws-receipts.ts'
+import { createEndUserMessaging, messagingFields } from './aws-end-user-messaging.ts'
 import { voiceFields } from './aws-voice.ts'
 import { accountReady } from '../kit/account-check.ts'
-import { outcomeFromResult } from '../kit/failures.ts'
 import { listAt, textAt } from '../kit/json.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
-import { clamp, omitNullish } from '../kit/message-fields.ts'
+import { omitNullish } from '../kit/message-fields.ts'
 import type { OutgoingMessage, Provider } from '../kit/provider.ts'
 
 const fields = {
   ...awsFields,
   originationIdentity: { description: 'the number, sender name, pool or ARN to send from' },
   voiceOriginationIdentity: { description: 'the number, pool or ARN to call from, for voice' },
-  configurationSet: { description: 'the configuration set, whose event destination reports receipts' },
-  receiptTopicArn: {
-    description: 'the SNS topic of that event destination, to which the callback URL is subscribed',
-    pattern: /^arn:[\w-]+:sns:[\w-]+:\d{12}:[\w.-]+$/,
-    example: 'arn:aws:sns:eu-central-1:123456789012:otp-receipts',
-  },
+  ...messagingFields,
   protectConfigurationId: { description: 'the protect configuration' },
   maxPrice: {
     description: 'the maximum price per part, in USD',
@@ -59,33 +52,18 @@ function createAwsSms(settings: SettingValues<typeof fields>, needs: ProviderNee
     OriginationIdentity: settings.voiceOriginationIdentity,
     ...voiceFields(message),
   })
-  const { receiptTopicArn } = settings
-  const readNotification =
-    receiptTopicArn === undefined
-      ? undefined
-      : createSnsNotificationReader({ ...settings, receiptTopicArn }, needs)
 
   return {
-    async send(message, signal) {
+    send(message, signal) {
       const isCall = message.channel === 'voice'
-      const result = await messaging.call(
+      const fields = isCall ? callFields(message) : textFields(message)
+      return messaging.send(
         isCall ? 'SendVoiceMessage' : 'SendTextMessage',
-        {
-          DestinationPhoneNumber: message.to,
-          ...(isCall ? callFields(message) : textFields(message)),
-          TimeToLive: clamp(message.validitySeconds, 5, 259_200),
-          Context: { requestId: message.requestId },
-          ConfigurationSetName: settings.configurationSet,
-          ProtectConfigurationId: settings.protectConfigurationId,
-          // Without it, AWS takes no feedback; with it, an hour of silence counts as failed.
-          MessageFeedbackEnabled: needs.feedback || undefined,
-        },
+        message,
+        { ...fields, ProtectConfigurationId: settings.protectConfigurationId },
         signal,
       )
-      return outcomeFromResult(result, readSendResponse)
     },
-
-    ...(needs.feedback && { reportOutcome: messaging.reportOutcome }),
 
     checkAccount: (signal) =>
       messaging.checkAccount(
@@ -98,11 +76,6 @@ function createAwsSms(settings: SettingValues<typeof fields>, needs: ProviderNee
         signal,
       ),
 
-    ...(readNotification && {
-      async readCallback(callback, nowMs) {
-        const event = await readNotification(callback, nowMs)
-        return 'kind' in event ? event : readEvent(event.message)
-      },
-    }),
+    ...messaging.reporting,
   }
 }
