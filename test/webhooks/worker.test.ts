@@ -6,7 +6,6 @@ import {
   type WebhookWorkerFixture,
   type WorkerOptions,
 } from './worker-fixture.ts'
-import { unsharedPermits } from '../domain/webhooks/fixture.ts'
 
 let fixture: WebhookWorkerFixture
 beforeEach(async () => {
@@ -86,48 +85,6 @@ describe('the worker', () => {
     await receiver.waitForCount(1)
   })
 
-  test('signs with the secret at the time of sending', async () => {
-    const receiver = await startTestReceiver()
-    const app = await fixture.createApplication()
-    await fixture.createEndpoint(app.id, receiver.url)
-    const eventId = await fixture.record(app.id)
-    // The claim is the first of two writes in one batch: once both are done, the old secret must not sign any
-    // more.
-    const worker = makeWorker({ ownsAllLeases: false })
-    const [, { value }] = await Promise.all([
-      worker.start(),
-      fixture.applications.rotate(fixture.developer, app.id, 'webhook_secret'),
-    ])
-    await receiver.waitForCount(1)
-    const [{ body, headers } = { body: '', headers: {} as Record<string, string> }] = receiver.received
-    expect(headers['webhook-signature']).toBe(
-      new Webhook(value).sign(eventId, new Date(fixture.clock.now()), body),
-    )
-  })
-
-  test('drains a backlog with at most two at once to an endpoint', async () => {
-    let now = 0
-    let most = 0
-    const receiver = await startTestReceiver(async () => {
-      most = Math.max(most, ++now)
-      await receiver.waitForCount(2)
-      await new Promise(setImmediate)
-      now--
-      return new Response('ok')
-    })
-    const app = await fixture.createApplication()
-    const endpoint = await fixture.createEndpoint(app.id, receiver.url)
-    const events = await Promise.all(Array.from({ length: 60 }, () => fixture.record(app.id)))
-    const worker = makeWorker()
-    await worker.start()
-    await receiver.waitForCount(60)
-    await worker.stop(5_000)
-    expect(most).toBe(2)
-    const ids = receiver.received.map(({ headers }) => headers['webhook-id'])
-    expect(ids.toSorted()).toEqual(events.toSorted())
-    expect(new Set(await listStatuses(endpoint))).toEqual(new Set(['delivered']))
-  })
-
   test('has at most two hundred in flight in total, and a quarter for a developer who is alone', async () => {
     const started: string[] = []
     const gate = createGate()
@@ -177,49 +134,6 @@ describe('the worker', () => {
     expect(hanging.received).toHaveLength(2)
     gate.open()
     await hanging.waitForCount(100)
-  })
-
-  test('sends deliveries of a crashed process again', async () => {
-    const receiver = await startTestReceiver()
-    const app = await fixture.createApplication()
-    const endpoint = await fixture.createEndpoint(app.id, receiver.url)
-    await fixture.record(app.id)
-    const now = fixture.clock.now()
-    const claim = { owner: 'dead', now, leaseUntil: now + 30_000, permits: unsharedPermits() }
-    await fixture.store.write((tx) => tx.webhookOutbox.claim(claim))
-
-    const nonOwningWorker = makeWorker({ ownsAllLeases: false })
-    await nonOwningWorker.start()
-    await nonOwningWorker.stop(5_000)
-    expect(receiver.received).toHaveLength(0)
-
-    const worker = makeWorker()
-    await worker.start()
-    await receiver.waitForCount(1)
-    await worker.stop(5_000)
-    expect(await fixture.deliveries(endpoint)).toMatchObject([
-      { status: 'delivered', attempts: 1, claims: 2 },
-    ])
-  })
-
-  test('sends nothing to an endpoint that was deleted or disabled after the claim', async () => {
-    const receiver = await startTestReceiver()
-    const app = await fixture.createApplication()
-    const deleted = await fixture.createEndpoint(app.id, `${receiver.url}/deleted`)
-    const disabled = await fixture.createEndpoint(app.id, `${receiver.url}/disabled`)
-    await fixture.createEndpoint(app.id, `${receiver.url}/kept`)
-    await fixture.record(app.id)
-    const worker = makeWorker({ ownsAllLeases: false })
-    // The claim is the first of three writes in one batch.
-    await Promise.all([
-      worker.start(),
-      fixture.endpoints.delete(fixture.developer, deleted),
-      fixture.endpoints.update(fixture.developer, disabled, { status: 'disabled' }),
-    ])
-    await receiver.waitForCount(1)
-    await worker.stop(5_000)
-    expect(receiver.received.map(({ path }) => path)).toEqual(['/kept'])
-    expect(await listStatuses(disabled)).toEqual(['pending'])
   })
 
   test('records deliveries in flight before it stops, and claims nothing more', async () => {
