@@ -50,7 +50,7 @@ export function addProviderCommands(program: Command, runCommand: RunCommand) {
         const configured = running?.providers ?? (await listConfigured(flags))
         const providers = await listProviders(context, flags, running?.config ?? config, configured)
         context.output.printResult(JSON.stringify({ data: providers }), () =>
-          listText(providers, context.output),
+          listText(providers, context.io.now(), context.output),
         )
         if (running !== null) noteRunning(context.output, 'providers', running)
       }),
@@ -166,7 +166,7 @@ async function listProviders(
 /** Name of a node that shares its database with no other, which needs none. */
 const soleNode = 'local'
 
-function listText(providers: ListedProvider[], { paint, formatTable, formatTime }: Output) {
+function listText(providers: ListedProvider[], nowMs: number, { paint, formatTable, formatTime }: Output) {
   if (providers.length === 0) return 'No providers yet: codes stay in the inbox. Add one: otpd provider add'
   const rows = providers.map(({ name, title, channels, textByProvider, openCircuits }) => [
     printable(name),
@@ -175,7 +175,7 @@ function listText(providers: ListedProvider[], { paint, formatTable, formatTime 
     openCircuits
       .map(
         ({ node, failure, until }) =>
-          `circuit open${node === soleNode ? '' : ` at ${printable(node)}`} (${failure}), retry ${formatTime(until)}`,
+          `circuit open${node === soleNode ? '' : ` at ${printable(node)}`} (${failure}), retry ${Date.parse(until) > nowMs ? formatTime(until) : 'with the next message'}`,
       )
       .join('; ') || 'ready',
   ])

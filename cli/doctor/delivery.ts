@@ -1,3 +1,4 @@
+import { isFailing } from '../../src/shared/failing-providers.ts'
 import type { Config } from '../../src/config/config.ts'
 import type { OpenCircuit } from '../../src/host/host.ts'
 import type { ConfiguredProvider } from '../../src/server/start.ts'
@@ -59,7 +60,7 @@ function providerChecks(
   const settings = config.delivery.providers.find((entry) => entry.name === provider)?.values ?? {}
   const checks: Check[] = []
   const findOpenCircuit = (candidate: { name: string }) =>
-    openCircuits.find((circuit) => circuit.name === candidate.name && circuit.openUntil > nowMs)
+    openCircuits.find((circuit) => circuit.name === candidate.name && isFailing(circuit, nowMs))
   const openCircuit = findOpenCircuit({ name: provider })
   if (openCircuit !== undefined) {
     checks.push(openCircuitCheck(openCircuit, providers.every(findOpenCircuit)))

@@ -1,3 +1,4 @@
+import { isFailing } from '../shared/failing-providers.ts'
 import type { Config } from '../config/config.ts'
 import type { OpenCircuit } from '../domain/model/delivery.ts'
 import type { AuditEntry } from '../domain/model/audit.ts'
@@ -137,11 +138,11 @@ export async function openHost(options: {
      */
     guardStatus: (settings = config.guard) => readGuardStatus(store, settings, clock.now()),
 
-    /** Lists the providers whose circuit is currently open, with the reason. */
+    /** Lists the providers that fail, with the reason. */
     async listOpenCircuits(): Promise<HostOpenCircuit[]> {
       const circuits = await store.read.providerCircuits.list()
       return circuits
-        .filter(({ openUntil }) => openUntil > clock.now())
+        .filter((circuit) => isFailing(circuit, clock.now()))
         .map(({ node, name, failure, openUntil }) => ({
           node,
           name,

@@ -1,3 +1,4 @@
+import { isFailing } from '../shared/failing-providers.ts'
 import { statfsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { readGuardStatus } from '../domain/guard/status.ts'
@@ -52,9 +53,8 @@ export function createSharedObservers(needs: {
       kind: 'provider',
       async observe() {
         const now = clock.now()
-        // One that failed counts until a message passes; a pause that the provider asked for ends by itself.
-        const circuits = (await store.read.providerCircuits.list()).filter(
-          ({ failure, openUntil }) => failure !== 'throttled' || openUntil > now,
+        const circuits = (await store.read.providerCircuits.list()).filter((circuit) =>
+          isFailing(circuit, now),
         )
         const names = providers()
         const isOpen = (name: string) => circuits.some((circuit) => circuit.name === name)

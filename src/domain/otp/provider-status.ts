@@ -1,3 +1,4 @@
+import { isFailing } from '../../shared/failing-providers.ts'
 import type { DeliveryTry, FailureClass } from '../model/delivery.ts'
 import type { Channel } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
@@ -14,7 +15,7 @@ export type ProviderRefusal = Pick<DeliveryTry, 'at' | 'channel' | 'outcome' | '
 export type ProviderStatus = ActiveProvider & {
   /** The newest messages of the developer that this node could not hand over to it, newest first. */
   recentRefusals: readonly ProviderRefusal[]
-  /** Open circuit of the node that will retry last; null while every node sends through the provider. */
+  /** Open circuit of the node that will retry last; null if no node has one. */
   openCircuit: { failure: FailureClass; openUntil: number } | null
 }
 
@@ -35,7 +36,7 @@ export function createProviderStatusService(needs: {
       const circuits = await needs.store.read.providerCircuits.list()
       return needs.listProviders().map((provider) => {
         const [openCircuit = null] = circuits
-          .filter(({ name, openUntil }) => name === provider.name && openUntil > now)
+          .filter((circuit) => circuit.name === provider.name && isFailing(circuit, now))
           .toSorted((a, b) => b.openUntil - a.openUntil)
           .map(({ failure, openUntil }) => ({ failure, openUntil }))
         const recentRefusals = needs.listRefusals(provider.name, developerId)

@@ -15,14 +15,16 @@ const provider = object(
     channels: Type.Array(messageChannel, { description: 'Channels that it sends through.' }),
     circuit: {
       ...oneOf(['closed', 'open']),
-      description: '`open` while the provider fails: messages take the next one of their route.',
+      description:
+        '`open` while the provider fails, until a message passes: messages take the next one of their route.',
     },
     failure: nullable(
       Type.String({ description: 'Class of the failure; null while the circuit is closed.' }),
     ),
     retryAt: nullable({
       ...timestamp,
-      description: 'When it is tried again; null while the circuit is closed.',
+      description:
+        'When it is tried again: with the next message, if it is in the past. Null while the circuit is closed.',
     }),
     recentRefusals: Type.Array(
       object({

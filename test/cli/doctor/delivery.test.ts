@@ -154,7 +154,11 @@ describe('a provider', () => {
     expect(
       await messages(withSpareToml, 'provider main', [openCircuit, { ...openCircuit, name: 'spare' }]),
     ).toEqual([expect.stringMatching(/^fault: .*no other provider is available$/)])
-    expect(await findProblems(withSpareToml, [{ ...openCircuit, openUntil: nowMs }])).toEqual([])
+    const waiting = { ...openCircuit, openUntil: nowMs }
+    expect(await messages(withSpareToml, 'provider main', [waiting])).toEqual([
+      'warning: circuit open: no_credit',
+    ])
+    expect(await findProblems(withSpareToml, [{ ...waiting, failure: 'throttled' }])).toEqual([])
   })
 
   test('that no route uses is a warning', async () => {
