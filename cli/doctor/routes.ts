@@ -1,6 +1,6 @@
 import type { Config } from '../../src/config/config.ts'
 import type { ConfiguredProvider } from '../../src/server/start.ts'
-import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
+import { ok, warning, type Check } from '../../src/shared/check.ts'
 
 type Route = Config['delivery']['routes'][number]
 
@@ -28,10 +28,7 @@ export function routeChecks({ delivery, guard }: Config, providers: readonly Con
     ...routes.flatMap((route, index) => capabilityChecks(route, index, providers)),
     ...routes.flatMap((route, index) => shadowChecks(route, index, routes)),
     ...coverageChecks(
-      routes.filter(
-        (route, index) =>
-          findShadowingRoute(route, index, routes) === -1 && (isInbox(route) || canSend(route, providers)),
-      ),
+      routes.filter((route, index) => findShadowingRoute(route, index, routes) === -1),
       guard.countries,
     ),
   ]
@@ -48,16 +45,16 @@ function scopeText({ countries, prefixes, applications }: Route): string {
   return places === '' ? 'some applications' : `${places} for some applications`
 }
 
-const canSend = (route: Route, providers: readonly ConfiguredProvider[]) =>
-  providers.some(({ name, channels }) => route.providers.includes(name) && channels.includes(route.channel))
-
-/** Reports providers in a route whose settings do not support its channel, such as a missing sender. */
+/**
+ * Reports providers in a route whose settings do not support its channel, such as a missing sender. Another one of the route
+ * supports it, or the configuration would be refused.
+ */
 function capabilityChecks(route: Route, index: number, providers: readonly ConfiguredProvider[]): Check[] {
   const { channel } = route
   const routeProviders = providers.filter(({ name }) => route.providers.includes(name))
   const incapable = routeProviders.filter(({ channels }) => !channels.includes(channel))
   return incapable.map(({ name }) =>
-    (canSend(route, providers) ? warning : fault)(
+    warning(
       'routes',
       `route ${index + 1} sends ${channel} through ${name}, whose settings for ${channel} are incomplete`,
       `Complete ${name} (otpd docs providers), or remove it from the route.`,
