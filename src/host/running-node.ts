@@ -21,9 +21,12 @@ export async function findRunningNode(
   ownName: string,
   version: string,
 ): Promise<(RunningNode & { record: ServerRecord }) | null> {
-  const live = await withPostgres(url, (client) =>
-    withSnapshot(client, () => runOnPostgres(client, listLiveNodes())),
-  )
+  const live = await withPostgres(url, async (client) => {
+    // A database that is not migrated yet, as of a new installation, has no nodes.
+    const { rows } = await client.query<{ name: string | null }>(`select to_regclass('nodes')::text as name`)
+    if (!rows[0]?.name) return []
+    return withSnapshot(client, () => runOnPostgres(client, listLiveNodes()))
+  })
   const nodes = live.filter((node) => node.version === version)
   const found = nodes.find(({ name }) => name === ownName) ?? nodes[0]
   if (!found) return null

@@ -31,6 +31,14 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
     expect(await shared.query('select 1 from pg_tables where schemaname = current_schema()')).toEqual([])
   })
 
+  test('look for a node in an empty database and find none', async () => {
+    const doctor = await run(['doctor'])
+    expect([doctor.exitCode, doctor.stdout]).toEqual([8, expect.stringContaining('the database is empty')])
+    expect((await run(['config', 'show'])).exitCode).toBe(0)
+    for (const args of [['provider', 'list'], ['guard', 'status'], ['alerts']])
+      expect((await run(args)).stderr).toContain('The database is empty.')
+  })
+
   test('ask for the settings that they use: no public URL, and a master key for all but migrations', async () => {
     const { OTPD_PUBLIC_URL: _url, OTPD_MASTER_KEY_FILE = '', ...env } = shared.env
     const status = await runBinary(shared.folder, ['migrate', 'status'], { env })

@@ -83,7 +83,7 @@ function requireExisting(applied: readonly unknown[]): void {
   throw new OperationRefused(
     'NO_DATABASE',
     'the database is empty',
-    'Name the database of your nodes, or start one: otpd serve',
+    'Name the database of your nodes, or create the tables of a new one: otpd migrate up',
   )
 }
 
