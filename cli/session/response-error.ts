@@ -27,7 +27,8 @@ export function responseError(
   const hints = [...parsed.lines]
   if (response.retryAfterSeconds !== null && !parsed.message.includes('Try again in'))
     hints.push(`Try again in ${formatRemaining(response.retryAfterSeconds * 1000)}.`)
-  if (response.status >= 500 && parsed.traceId !== null)
+  // An outage is counted in the log, not named call by call.
+  if (response.status >= 500 && parsed.code !== 'UNAVAILABLE' && parsed.traceId !== null)
     hints.push(`Look for ${parsed.traceId} in the server's log.`)
   return new CliError(exitCodeForStatus(response.status, parsed.code), parsed.code, parsed.message, {
     body: response.body,

@@ -40,6 +40,8 @@ export async function registerThisNode(
     version: string
     log: Log
     cleanups: Cleanups
+    /** Called when the row was renewed, which shows that the database can be written. */
+    onRenewed(): void
   },
 ): Promise<(record: ServerRecord, config: Config) => Promise<void>> {
   const { database, keys, clock, version, log, cleanups } = needs
@@ -56,6 +58,7 @@ export async function registerThisNode(
         node: config.node,
       })
     isNameTaken = !isRenewed
+    needs.onRenewed()
   }
 
   const now = clock.now()

@@ -92,7 +92,7 @@ async function openIn(
   const database = openSqlite(files.database, {
     world,
     onDiskFault: onFault,
-    onUnavailable: createOutageReporter(log, clock),
+    onUnavailable: createOutageReporter(log, clock).onFailure,
     onForeignCommit: keyring.refresh,
   })
   cleanups.push(async () => {

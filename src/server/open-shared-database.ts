@@ -49,7 +49,7 @@ export async function openSharedDatabase(
 
   const clock = databaseClock(() => performance.now(), nodeClock.now() + clockAheadMs)
   const disk = { isFull: false }
-  const reportOutage = createOutageReporter(log, nodeClock)
+  const outages = createOutageReporter(log, nodeClock)
   try {
     const database = openPostgres(url, {
       connections,
@@ -58,7 +58,7 @@ export async function openSharedDatabase(
       applicationName,
       onUnavailable(code) {
         disk.isFull ||= code === diskFullCode
-        reportOutage(code)
+        outages.onFailure(code)
       },
     })
     cleanups.push(database.close)
@@ -73,6 +73,7 @@ export async function openSharedDatabase(
       version,
       log: withoutOutages(log),
       cleanups,
+      onRenewed: outages.onSuccess,
     })
     watchSchema(database, { log: withoutOutages(log), cleanups, onFault })
     // Data keys are replaced only while there is no node, so none has changed them since.

@@ -5,16 +5,32 @@ import { toCallerError } from '../store/engine/errors.ts'
 
 const reportIntervalMs = 1_000
 
-/** Creates a function that logs the failures of the database: at most one line a second, with their number. */
-export function createOutageReporter(log: Log, clock: Clock): (cause: string) => void {
+export type OutageReporter = {
+  /** Logs failures of the database: at most one line a second, with their number. */
+  onFailure(cause: string): void
+  /** Logs the end of an outage. Called with each write that shows that the database is there. */
+  onSuccess(): void
+}
+
+/** Creates what logs the outages of the database. */
+export function createOutageReporter(log: Log, clock: Clock): OutageReporter {
   let failures = 0
   let reportedAt = -Infinity
-  return (cause) => {
-    failures++
-    if (clock.now() - reportedAt < reportIntervalMs) return
-    log.error('the database is unavailable; callers are told to retry', { cause, failures })
-    failures = 0
-    reportedAt = clock.now()
+  let failedSince: number | undefined
+  return {
+    onFailure(cause) {
+      failedSince ??= clock.now()
+      failures++
+      if (clock.now() - reportedAt < reportIntervalMs) return
+      log.error('the database is unavailable; callers are told to retry', { cause, failures })
+      failures = 0
+      reportedAt = clock.now()
+    },
+    onSuccess() {
+      if (failedSince === undefined) return
+      log.info('the database is available again', { outageMs: Math.round(clock.now() - failedSince) })
+      failedSince = undefined
+    },
   }
 }
 
