@@ -47,11 +47,40 @@ export function expectRequest(
 
 const nothing: Expected = { cost: 0, verified: 0 }
 
-/** Chooses as a route without a strategy does: the first that does not refuse, again and again. */
-export const byOrder =
-  (world: CarrierWorld, now: number, order: readonly number[]) =>
-  (_tried: readonly number[], undelivered: readonly number[]) =>
-    order.find((carrier) => !undelivered.includes(carrier) && !world.isRefusing(carrier, now))
+/**
+ * Computes the same for each fixed order, which asks the first carrier that does not refuse, again and again, and the next one
+ * after a message that was reported as lost. From the last carrier to the first, as each needs only what comes after it.
+ */
+export function expectOrders(world: CarrierWorld, country: SimulatedCountry, now: number): Expected[] {
+  const states = country.lanes.map(({ price }, carrier) => {
+    const delivery = world.deliveryAt(country, carrier, now)
+    const reported = (1 - delivery) * world.honesty(carrier, delivery)
+    return { price, delivery, reported, isRefusing: world.isRefusing(carrier, now) }
+  })
+  return fixedOrders.map((order) => {
+    /** By the number of resends before. */
+    let rest: readonly Expected[] = Array.from({ length: messagesMax }, () => nothing)
+    for (const carrier of order.toReversed()) {
+      const state = states[carrier]
+      if (!state || state.isRefusing) continue
+      const { price, delivery, reported } = state
+      let resent = nothing
+      const own: Expected[] = []
+      for (let resends = messagesMax - 1; resends >= 0; resends--) {
+        const asked = resends < messagesMax - 1 ? (1 - delivery - reported) * resendShare : 0
+        const failedOver = reported > 0.001 ? (rest[resends] ?? nothing) : nothing
+        const again = asked > 0.001 ? resent : nothing
+        resent = {
+          cost: price + reported * failedOver.cost + asked * again.cost,
+          verified: delivery * country.diligence + reported * failedOver.verified + asked * again.verified,
+        }
+        own[resends] = resent
+      }
+      rest = own
+    }
+    return rest[0] ?? nothing
+  })
+}
 
 /** Chooses by the true state: the least price per message that arrives, among those not tried. */
 export function byTruth(world: CarrierWorld, country: SimulatedCountry, now: number) {

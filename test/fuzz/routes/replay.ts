@@ -9,8 +9,8 @@ import { dayMs, hourMs, minuteMs, secondMs } from '../../../src/shared/durations
 import { seededRandom } from '../../helpers/seeded-random.ts'
 import { carriers, createCarrierWorld, type Death, type SimulatedCountry } from './carriers.ts'
 import {
-  byOrder,
   byTruth,
+  expectOrders,
   expectRequest,
   fixedOrders,
   messagesMax,
@@ -262,11 +262,8 @@ function createExpectations(
       const current = open.get(country)
       if (current?.version === country.version) return void current.sends++
       if (current) add(current)
-      const choosers = [
-        byTruth(world, country, now),
-        ...fixedOrders.map((order) => byOrder(world, now, order)),
-      ]
-      const expected = choosers.map((choose) => expectRequest(world, country, now, choose))
+      const best = expectRequest(world, country, now, byTruth(world, country, now))
+      const expected = [best, ...expectOrders(world, country, now)]
       open.set(country, { version: country.version, sends: 1, expected })
     },
 
