@@ -6,34 +6,28 @@ import { onTable } from './engine/on-table.ts'
 
 export function createLoginAttemptStore({ database, executor }: Connection): LoginAttemptStore {
   const { loginFailures: failures, loginCounters: counters, loginNetworks: networks } = database.tables
+  const rows = onTable(executor, failures)
   const counted = onTable(executor, counters)
   const known = onTable(executor, networks)
   const isPair = (network: string, account: string) =>
     and(eq(failures.network, network), eq(failures.account, account))
 
   return {
-    list: async (network, account) =>
-      executor
-        .select({ at: failures.at, seq: failures.seq })
-        .from(failures)
-        .where(isPair(network, account))
-        .orderBy(asc(failures.seq)),
+    list: (network, account) => rows.list(isPair(network, account), asc(failures.seq)),
 
     async listAccounts(network, since) {
-      const rows = await executor
+      const latest = await executor
         .select({ account: failures.account, at: max(failures.at) })
         .from(failures)
         .where(and(eq(failures.network, network), gt(failures.at, since)))
         .groupBy(failures.account)
-      return rows
+      return latest
         .map(({ account, at }) => ({ account, at: Number(at) }))
         .toSorted((one, other) => other.at - one.at)
     },
 
-    insert: (network, account, attempt) =>
-      onTable(executor, failures).insert({ network, account, ...attempt }),
-    delete: (network, account, seq) =>
-      onTable(executor, failures).delete(and(isPair(network, account), eq(failures.seq, seq))),
+    insert: (network, account, attempt) => rows.insert({ network, account, ...attempt }),
+    delete: (network, account, seq) => rows.delete(and(isPair(network, account), eq(failures.seq, seq))),
 
     countedFailures: async (subject) => (await counted.find(eq(counters.subject, subject)))?.failures ?? 0,
 

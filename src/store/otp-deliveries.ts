@@ -183,13 +183,8 @@ export function createOtpDeliveryStore(connection: Connection): OtpDeliveryStore
       if (requestId === null) return undefined
       // A row with a different message id is a different message.
       const hasNoMessageId = messageId === null ? undefined : isNull(messages.messageId)
-      const [newest] = await executor
-        .select({ requestId: messages.requestId, messageNumber: messages.messageNumber })
-        .from(messages)
-        .where(and(eq(messages.requestId, requestId), eq(messages.provider, provider), hasNoMessageId))
-        .orderBy(desc(messages.messageNumber))
-        .limit(1)
-      return newest
+      const isOwn = and(eq(messages.requestId, requestId), eq(messages.provider, provider), hasNoMessageId)
+      return onTable(executor, messages).find(isOwn, desc(messages.messageNumber))
     },
 
     async countPending(limit) {

@@ -26,6 +26,7 @@ export function createRelayedMessageStore(connection: Connection): RelayedMessag
   const { relayedMessages: messages } = database.tables
   const rows = onTable(executor, messages)
   const find = prepareFind(connection, messages, 'id')
+  const findByMessageId = prepareFind(connection, messages, 'provider', 'messageId')
 
   return {
     async insert(message) {
@@ -36,21 +37,14 @@ export function createRelayedMessageStore(connection: Connection): RelayedMessag
 
     async findForReceipt(provider, { messageId, requestId }) {
       if (messageId !== null) {
-        const [found] = await executor
-          .select({ id: messages.id })
-          .from(messages)
-          .where(and(eq(messages.provider, provider), eq(messages.messageId, messageId)))
-          .limit(1)
+        const found = await findByMessageId({ provider, messageId })
         if (found) return found.id
       }
       if (requestId === null) return undefined
       // A row with a different message id is a different message.
       const hasNoMessageId = messageId === null ? undefined : isNull(messages.messageId)
-      const [own] = await executor
-        .select({ id: messages.id })
-        .from(messages)
-        .where(and(eq(messages.id, requestId), eq(messages.provider, provider), hasNoMessageId))
-      return own?.id
+      const isOwn = and(eq(messages.id, requestId), eq(messages.provider, provider), hasNoMessageId)
+      return (await rows.find(isOwn))?.id
     },
 
     find: (id) => andThen(find({ id }), (row) => row && toRelayedMessage(sealing, row)),

@@ -131,12 +131,9 @@ export function createWebhookEndpointStore(
     },
 
     async listDisabled() {
-      const found = await executor
-        .select({ id: endpoints.id, reason: endpoints.disabledReason })
-        .from(endpoints)
-        .where(and(eq(endpoints.status, 'disabled'), isNotNull(endpoints.disabledReason)))
-        .orderBy(endpoints.id)
-      return found.flatMap(({ id, reason }) => (reason === null ? [] : [{ id, reason }]))
+      const isDisabled = and(eq(endpoints.status, 'disabled'), isNotNull(endpoints.disabledReason))
+      const found = await rows.list(isDisabled, endpoints.id)
+      return found.flatMap(({ id, disabledReason: reason }) => (reason === null ? [] : [{ id, reason }]))
     },
 
     async disable(id, disabledReason, { url, failingSinceBefore }, now) {
