@@ -131,8 +131,8 @@ export const httpTemplate = defineKind({
   channels: allChannels,
   fields,
   // Single braces are an easy mistake, and a gateway may accept a message without its code.
-  findFault: ({ url = '', body = '', method }) =>
-    /\{\{(?:text|code)\}\}/.test(method === 'GET' ? url : url + body)
+  findFault: ({ url = '', body, method = 'POST' }) =>
+    /\{\{(?:text|code)\}\}/.test(messageTemplate({ url, body, method }))
       ? undefined
       : {
           name: method === 'GET' ? 'url' : 'body',
@@ -144,6 +144,10 @@ export const httpTemplate = defineKind({
 
 type Settings = SettingValues<typeof fields>
 
+/** All of a request that can have the text or the code: a GET has no body, and headers must not have them. */
+const messageTemplate = ({ url, body = '', method }: Pick<Settings, 'url' | 'body' | 'method'>) =>
+  method === 'GET' ? url : `${url} ${body}`
+
 function createHttpTemplate(settings: Settings, { http }: ProviderNeeds): Provider {
   const { method, bodyType } = settings
   const credentials = { username: settings.username ?? '', password: settings.password ?? '' }
@@ -152,7 +156,7 @@ function createHttpTemplate(settings: Settings, { http }: ProviderNeeds): Provid
   const secrets = listSecrets(settings, credentials)
   const { reportUrl, reportBody } = settings
   return {
-    leavesOutText: !`${settings.url} ${settings.body} ${settings.headers}`.includes('{{text}}'),
+    leavesOutText: !messageTemplate(settings).includes('{{text}}'),
 
     ...(reportUrl !== undefined && {
       async reportOutcome(report, signal) {

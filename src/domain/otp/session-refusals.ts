@@ -12,7 +12,7 @@ export function requireReturnUrl(text: string, origins: readonly string[]): void
     throw invalidField(
       'body',
       'returnUrl',
-      'Its origin is not one of page.returnOrigins. Add the origin, or use another URL.',
+      'Its origin is not one of page.returnOrigins. Add it with otpd app page --return-origin, or use another URL.',
     )
 }
 

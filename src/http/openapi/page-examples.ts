@@ -10,14 +10,15 @@ export const pageExamples = {
   ),
   INVALID_RETURN_URL: example(
     'INVALID_ARGUMENT',
-    'Invalid request. returnUrl: Its origin is not one of page.returnOrigins. Add the origin, or use another URL.',
+    'Invalid request. returnUrl: Its origin is not one of page.returnOrigins. Add it with otpd app page --return-origin, or use another URL.',
     {
       details: [
         {
           in: 'body',
           path: 'returnUrl',
           code: 'INVALID',
-          message: 'Its origin is not one of page.returnOrigins. Add the origin, or use another URL.',
+          message:
+            'Its origin is not one of page.returnOrigins. Add it with otpd app page --return-origin, or use another URL.',
         },
       ],
     },

@@ -254,4 +254,6 @@ test('a template without the text leaves it out, so that its messages cannot sho
   expect(leavesOutText({ body: '{"code": "{{code}}"}' })).toBe(true)
   expect(leavesOutText({ body: '{"text": "{{text}}"}' })).toBe(false)
   expect(leavesOutText({ url: 'https://sms.example/send?text={{text}}', method: 'GET' })).toBe(false)
+  const withUnsentBody = { url: 'https://sms.example/{{code}}', body: '{{text}}', method: 'GET' }
+  expect(leavesOutText(withUnsentBody)).toBe(true)
 })
