@@ -226,6 +226,8 @@ describeEachDatabase('codes bound to a payment', (database) => {
     ]
     for (const amount of refused)
       expect([amount, (await send({ variables: { ...rent, amount } })).status]).toEqual([amount, 400])
+    const longest = { amount: '1,234,567,890,123.45 EUR', payee: 'x'.repeat(40) }
+    expect((await send({ variables: longest })).status).toBe(201)
     for (const amount of ['€9.99', '9,99 €', 'US$ 5', '12 kr.', '-3.00 CHF', "1'000 Fr.", '5 zł', 'R$10'])
       expect([amount, (await send({ variables: { ...rent, amount } })).status]).toEqual([amount, 201])
   })
