@@ -247,7 +247,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     const since = fixture.clock.now()
     // More than one batch of 500.
     const count = 503
-    for (let i = 0; i < count; i++) await fixture.record(app.id)
+    await Promise.all(Array.from({ length: count }, () => fixture.record(app.id)))
     const { webhookDeliveries } = database().tables
     await database().write(
       async (tx) => void (await tx.update(webhookDeliveries).set({ status: 'failed', nextAttemptAt: null })),
