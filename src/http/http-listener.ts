@@ -47,7 +47,9 @@ export function listenHttp(
     })
   }
 
-  const respond = (request: Request): Response | Promise<Response> => {
+  const respond = async (request: Request): Promise<Response> => {
+    // See the other listener.
+    await world.timers.nextTurn()
     const { method } = request
     // Bun's URL is only the path without a Host header.
     const url = URL.parse(request.url, 'http://localhost')

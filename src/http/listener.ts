@@ -122,6 +122,9 @@ export function listen(
     const serve = async (request: IncomingRequest) => {
       requestCount++
       inFlight++
+      // Bun accepts connections, and handles the requests that came with them, until no more wait. Clients that connect again
+      // after each response could so keep the event loop from everything else: writes, timers and other connections.
+      await timers.nextTurn()
       try {
         const response = await respond(request)
         // RFC 9112 §9.6. Bun closes the connection after the response.

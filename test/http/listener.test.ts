@@ -18,6 +18,24 @@ afterAll(() => raw.dispose())
 
 const parsePort = ({ url }: Listener) => Number(new URL(url).port)
 
+/** Eight clients that connect again after each response, for four seconds; prints how many responses they got. */
+const reconnectingClients = `
+  const end = performance.now() + 4000
+  let responses = 0
+  const call = () => {
+    const socket = require('node:net').connect(Number(process.argv[1]), '127.0.0.1')
+    socket.end('GET / HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n')
+    socket.on('data', () => responses++)
+    socket.on('error', () => {})
+    socket.on('close', () => (performance.now() < end ? call() : finish()))
+  }
+  const finish = () => {
+    console.log(responses)
+    process.exit()
+  }
+  for (let i = 0; i < 8; i++) call()
+`
+
 describe('the listener', () => {
   const needs = {
     newId: () => 'req_00000000000000000000000000',
@@ -36,6 +54,29 @@ describe('the listener', () => {
     }
     await own.stop(0)
   })
+
+  test('lets timers run while clients connect again after each response', async () => {
+    const app = new Elysia().get('/', () => {
+      const end = performance.now() + 20
+      while (performance.now() < end);
+      return 'served'
+    })
+    const own = listen({ host: '127.0.0.1', port: 0 }, app, needs)
+    // Another process, because the handler keeps this one from connecting.
+    const clients = Bun.spawn([process.execPath, '-e', reconnectingClients, String(parsePort(own))])
+    let longestMs = 0
+    let lastAt = performance.now()
+    const ticks = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - lastAt)
+      lastAt = performance.now()
+    }, 10)
+    const responses = Number(await new Response(clients.stdout).text())
+    clearInterval(ticks)
+    longestMs = Math.max(longestMs, performance.now() - lastAt)
+    expect(responses).toBeGreaterThan(20)
+    expect(longestMs).toBeLessThan(2000)
+    await own.stop(0)
+  }, 20_000)
 
   test('responds INTERNAL if the error handler of the application throws', async () => {
     const app = new Elysia()
