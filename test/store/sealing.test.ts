@@ -221,7 +221,7 @@ describeEachDatabase('sealed columns', (database) => {
       createSealTask({
         store,
         keys: testKeys,
-        runBackfills: (throttle) => run(throttle),
+        runBackfills: (throttle) => (calls.push('backfills'), run(throttle)),
         database: {
           secureDelete: (on) => void calls.push(`secure ${on}`),
           overwriteFreeSpace: () => (calls.push('overwrite'), Promise.resolve(!isBusy)),
@@ -231,13 +231,13 @@ describeEachDatabase('sealed columns', (database) => {
       })
     const task = createTask()
     await task(wholeRun)
-    expect(calls.splice(0)).toEqual(['secure true', 'overwrite', 'secure false'])
+    expect(calls.splice(0)).toEqual(['secure true', 'backfills', 'overwrite', 'secure false'])
     isBusy = false
     await task(wholeRun)
-    expect(calls.splice(0)).toEqual(['secure true', 'overwrite', 'sealed', 'secure false'])
+    expect(calls.splice(0)).toEqual(['secure true', 'backfills', 'overwrite', 'sealed', 'secure false'])
     await task(wholeRun)
     await createTask()(wholeRun)
-    expect(calls).toEqual([])
+    expect(calls).toEqual(['backfills', 'backfills'])
   })
 
   describe('that were tampered with', () => {
