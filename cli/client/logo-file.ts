@@ -28,7 +28,7 @@ function readImage(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch {
-    throw usageError(`The logo cannot be read: ${path}`)
+    throw usageError(`The logo cannot be read: ${path}`, 'Correct the path or its permissions.')
   }
 }
 

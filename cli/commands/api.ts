@@ -136,6 +136,6 @@ async function readData({ io }: Context, data: string) {
   try {
     return readFileSync(resolve(io.workingDirectory, path), 'utf8')
   } catch {
-    throw usageError(`Cannot read the file ${path} given with --data.`)
+    throw usageError(`The file of --data cannot be read: ${path}`, 'Correct the path or its permissions.')
   }
 }

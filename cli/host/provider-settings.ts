@@ -133,7 +133,7 @@ export async function answerSettings(
   )
   if (faults.length > 0)
     throw usageError(
-      `The settings of ${kind.kind} are not right.`,
+      `The settings of ${kind.kind} are invalid.`,
       faults.map(({ name, fault, remedy }) => `${name} ${fault}. ${remedy}`).join('\n'),
     )
   return { lines, values, secretFiles }

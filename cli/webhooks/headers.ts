@@ -37,7 +37,10 @@ export function readHeaderFiles<T extends { headers?: Record<string, string | nu
     try {
       return [name, readFileSync(resolve(workingDirectory, value.slice(1)), 'utf8').trim()]
     } catch {
-      throw usageError(`Cannot read the file ${value.slice(1)} given with --header.`)
+      throw usageError(
+        `The file of --header cannot be read: ${value.slice(1)}`,
+        'Correct the path or its permissions.',
+      )
     }
   })
   return fields.headers === undefined ? fields : { ...fields, headers: Object.fromEntries(headers) }

@@ -72,7 +72,7 @@ export function readSealedHeader(
     throw new OperationRefused(
       'BACKUP_INVALID',
       `${name} is not a sealed backup of otpd`,
-      'Choose another backup. Nothing was changed.',
+      'Choose another backup: otpd backup list. Nothing was changed.',
     )
   const header = Buffer.from(start.subarray(0, headerBytes))
   const check = keyCheckIn(header)

@@ -125,7 +125,7 @@ const noBackups = (place: string, others: number) =>
     : new OperationRefused(
         'FILE_MISSING',
         `there is no verified backup of this master key in ${place}`,
-        `List what is there: otpd backup list --from ${place}`,
+        `List what is there: otpd backup list --from ${place}. One of an earlier master key needs --master-key-file FILE.`,
       )
 
 /**
@@ -241,7 +241,7 @@ function requireMac(file: string, masterKeys: readonly Uint8Array[], onStep: OnS
     ? new OperationRefused(
         'BACKUP_FORGED',
         `${file} does not match its HMAC in ${file}.hmac`,
-        'It was changed or cut, or made with another master key. Choose another backup.',
+        'It was changed or cut, or made with another master key. Choose another backup: otpd backup list',
       )
     : new OperationRefused(
         'BACKUP_NOT_AUTHENTICATED',

@@ -23,7 +23,7 @@ export async function rotateShared(
     throw new OperationRefused(
       'NEW_KEY_NEEDED',
       'nodes share one master key, so the new one cannot be made here',
-      'Give it with --new-key-file FILE: 32 random bytes in hexadecimal or base64.',
+      'Make one with: openssl rand -base64 32 > FILE, only for yourself (umask 077), and name it with --new-key-file FILE.',
     )
   })
   return completeRotation(await openSharedStore(config, 'write'), config, rotation)

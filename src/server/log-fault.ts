@@ -28,7 +28,7 @@ export function logFault(log: Log, error: unknown) {
 export const createServerWorld = (log: Log, count: (invariant: Invariant) => void): World => ({
   ...systemWorld,
   onBroken(invariant, detail) {
-    log.error('an invariant does not hold: this is a fault of otpd, please report it', { invariant, detail })
+    log.error('an invariant does not hold: this is a bug in otpd; please report it', { invariant, detail })
     count(invariant)
   },
 })

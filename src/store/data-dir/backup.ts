@@ -98,7 +98,7 @@ export function checkAndCount(file: string, name: string, onStep: OnStep = () =>
     throw new OperationRefused(
       'BACKUP_INVALID',
       `${name} is damaged or not a backup of otpd`,
-      'Choose another backup.',
+      'Choose another backup: otpd backup list',
       error,
     )
   }
@@ -241,4 +241,9 @@ const fileExistsError = (file: string) =>
   new OperationRefused('FILE_EXISTS', `${file} already exists and is not overwritten`, 'Choose another name.')
 
 const damagedDatabaseError = (path: string, cause?: unknown) =>
-  new OperationRefused('DATABASE_DAMAGED', `${path} is damaged or not a database`, 'Restore a backup.', cause)
+  new OperationRefused(
+    'DATABASE_DAMAGED',
+    `${path} is damaged or not a database`,
+    'Restore a backup: otpd restore latest',
+    cause,
+  )

@@ -62,7 +62,7 @@ export function checkIntegrity(
   worker.on('message', ({ table, result }: TableCheck) => {
     if (result === 'ok') return
     isIntact = false
-    log.error('the database is damaged. Restore a backup.', { table })
+    log.error('the database is damaged; restore a backup: otpd restore latest', { table })
   })
   worker.on('error', (error) => {
     isIntact = false

@@ -90,7 +90,7 @@ export function removeRestoreDrafts(dataDir: string): boolean {
 function copyBackup(file: string, copy: string, draft: string, options: RestoreOptions): void {
   const { name = file } = options
   if (!existsSync(file)) {
-    throw new OperationRefused('FILE_MISSING', `there is no ${file}`, 'Give the path of a backup file.')
+    throw new OperationRefused('FILE_MISSING', `there is no ${file}`, 'List what is there: otpd backup list')
   }
   if (!statSync(file).isFile()) throw invalidBackup(name)
   try {
@@ -263,7 +263,7 @@ const invalidBackup = (name: string, cause?: unknown) =>
   new OperationRefused(
     'BACKUP_INVALID',
     `${name} is damaged or not a backup of otpd`,
-    'Choose another backup. Nothing was changed.',
+    'Choose another backup: otpd backup list. Nothing was changed.',
     cause,
   )
 

@@ -47,7 +47,7 @@ export function rotateMasterKey(
   throw new OperationRefused(
     'NEW_KEY_NEEDED',
     'the master key does not come from the data directory, so it cannot be replaced there',
-    'Give the new one with --new-key-file FILE: 32 random bytes in hexadecimal or base64.',
+    'Make the new one with: openssl rand -base64 32 > FILE, only for yourself (umask 077), and name it with --new-key-file FILE.',
   )
 }
 

@@ -48,7 +48,11 @@ export function* beginRotation(
   { newKey, compromised, now }: { newKey: Uint8Array; compromised: boolean; now: number },
 ): SqlSteps<Rotation> {
   if (Buffer.compare(newKey, masterKey) === 0) {
-    throw new OperationRefused('NEW_KEY_IS_OLD', 'the new master key is the one in use', 'Make another one.')
+    throw new OperationRefused(
+      'NEW_KEY_IS_OLD',
+      'the new master key is the one in use',
+      'Make another one: openssl rand -base64 32 > FILE',
+    )
   }
   yield* requireSingleKey(masterKey, newKey)
   yield* storeDataKeys(newKey, dataKeys, { keepOthers: true, now })

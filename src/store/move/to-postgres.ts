@@ -170,7 +170,7 @@ async function requireOwner(client: Client): Promise<void> {
   if (rows[0]?.canCreate && rows[0].ownsAll) return
   throw new OperationRefused(
     'NOT_OWNER',
-    'the role of OTPD_DATABASE_URL must not change the schema',
+    'the role of OTPD_DATABASE_URL may not change the schema',
     'Use the role that owns the tables.',
   )
 }

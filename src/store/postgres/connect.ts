@@ -282,7 +282,7 @@ function withoutCode(error: unknown): StartRefused | undefined {
   if (/does not support SSL connections/.test(error.message)) {
     return new StartRefused(
       'the database does not support TLS',
-      'Turn TLS on at the server, or say sslmode=disable if the network is yours.',
+      'Turn TLS on at the server, or set sslmode=disable if the network is yours.',
     )
   }
   if (!error.message.startsWith('SASL')) return undefined

@@ -204,7 +204,7 @@ const lockedError = () =>
 
 const noPrivilegeError = () =>
   new MigrationError(
-    'the database is older than this otpd, and its role must not change the schema',
+    'the database is older than this otpd, and its role may not change the schema',
     'Run `otpd migrate up` with the role that owns the tables.',
   )
 

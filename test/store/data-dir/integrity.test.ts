@@ -49,7 +49,7 @@ describe('a check', () => {
     writeSync(file, Buffer.alloc(100, 0xff), 0, 100, (songsRootPage - 1) * 4096)
     closeSync(file)
     expect(await check(corruptedPath)).toEqual([
-      ['the database is damaged. Restore a backup.', { table: 'songs' }],
+      ['the database is damaged; restore a backup: otpd restore latest', { table: 'songs' }],
     ])
   })
 
