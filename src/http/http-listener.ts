@@ -4,6 +4,7 @@ import { isSafeMethod } from './abandoned.ts'
 import { securityHeaders } from './app.ts'
 import type { PresentError } from './compat/facades.ts'
 import { internalMessage, toErrorResponse } from './errors.ts'
+import { createTurnLimit } from './event-loop-turns.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
 
@@ -47,9 +48,9 @@ export function listenHttp(
     })
   }
 
+  const waitForTurn = createTurnLimit(world)
   const respond = async (request: Request): Promise<Response> => {
-    // See the other listener.
-    await world.timers.nextTurn()
+    await waitForTurn()
     const { method } = request
     // Bun's URL is only the path without a Host header.
     const url = URL.parse(request.url, 'http://localhost')

@@ -5,6 +5,7 @@ import type { CertificatePair } from '../tls/pair.ts'
 import { securityHeaders } from './app.ts'
 import type { PresentError } from './compat/facades.ts'
 import { internalMessage, toErrorResponse } from './errors.ts'
+import { createTurnLimit } from './event-loop-turns.ts'
 import { judgePath, rawPathRoutes } from './paths.ts'
 import { observeRequests, type CompletedRequest } from './request-log.ts'
 import { routeNotFound } from './route-errors.ts'
@@ -109,6 +110,7 @@ export function listen(
       status: 308,
       headers: { ...securityHeaders, 'x-request-id': newId('req'), location },
     })
+  const waitForTurn = createTurnLimit(world)
   let isDraining = false
   let isStopped = false
   let requestCount = 0
@@ -122,10 +124,8 @@ export function listen(
     const serve = async (request: IncomingRequest) => {
       requestCount++
       inFlight++
-      // Bun accepts connections, and handles the requests that came with them, until no more wait. Clients that connect again
-      // after each response could so keep the event loop from everything else: writes, timers and other connections.
-      await timers.nextTurn()
       try {
+        await waitForTurn()
         const response = await respond(request)
         // RFC 9112 §9.6. Bun closes the connection after the response.
         if (isDraining || isEnding) response.headers.set('connection', 'close')
