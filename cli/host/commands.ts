@@ -4,6 +4,7 @@ import type { Host } from '../../src/host/host.ts'
 import type { Context } from '../context.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
+import { explainCode } from '../../src/shared/error-cause.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import { fieldFaults } from '../session/response-error.ts'
 import { loadServerConfig, requireConfig } from './config.ts'
@@ -126,15 +127,22 @@ function toServiceCliError(error: unknown) {
   if (!(error instanceof Error) || error.name !== 'ServiceError' || !isRecord(error)) return null
   const { code, reason, details } = error
   if (typeof code !== 'string') return null
+  // The API says no more to its callers; who runs this command can mend it.
+  const storeCode = isRecord(error.cause) && typeof error.cause.code === 'string' ? error.cause.code : null
+  const message =
+    code === 'UNAVAILABLE' && storeCode !== null
+      ? `The database cannot store anything right now (${explainCode(storeCode)}).`
+      : error.message
   const body = {
     error: {
       code,
-      message: error.message,
+      message,
       ...(reason !== undefined && { reason }),
       ...(details !== undefined && { details }),
     },
   }
-  return new CliError(exitCodeByCode[code] ?? exitCodes.refused, code, error.message, {
+  return new CliError(exitCodeByCode[code] ?? exitCodes.refused, code, message, {
+    hints: code === 'UNAVAILABLE' ? ['Find the cause with: otpd doctor'] : [],
     body: JSON.stringify(body),
     fields: fieldFaults(details),
     cause: error,
