@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fillForm, submitForm } from '../helpers/console-form.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
+import { lastCopiedText } from '../helpers/screen.ts'
 
 let host: ConsoleHost
 const envFile = join(mkdtempSync(join(tmpdir(), 'otpd-console-')), 'web.env')
@@ -98,6 +99,9 @@ describe('an endpoint', () => {
     await terminal.waitForText(/webhook-signature: v1,/)
     terminal.press('pagedown')
     await terminal.waitForText('"phone": "+1415***0100"')
+    terminal.press('y')
+    await terminal.waitForText('copied body')
+    expect(lastCopiedText(terminal.written())).toBe(received.at(-1) ?? '')
     terminal.press('esc')
     await terminal.waitForText('no healthy upstream')
     response = { status: 200, body: 'thanks' }

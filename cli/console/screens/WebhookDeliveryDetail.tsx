@@ -50,10 +50,16 @@ function DeliveryRequest({
   width: number
   height: number
 }) {
+  const { copy } = useConsole()
   const formatPhone = usePhoneFormatter()
+  const { body } = request
   const lines = requestLines(request, formatPhone).map((line) => ` ${printable(line)}`)
   const { visible, handlers } = useScroll(lines, { width, height })
   useKeys('list', handlers)
+  useKeys('webhooks', {
+    // As it was sent: its signature is of these bytes.
+    copy: body === null ? undefined : { run: () => copy(body, 'body'), label: 'copy body' },
+  })
   return <Lines lines={visible} width={width} height={height} />
 }
 
