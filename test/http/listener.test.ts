@@ -64,17 +64,13 @@ describe('the listener', () => {
     const own = listen({ host: '127.0.0.1', port: 0 }, app, needs)
     // Another process, because the handler keeps this one from connecting.
     const clients = Bun.spawn([process.execPath, '-e', reconnectingClients, String(parsePort(own))])
-    let longestMs = 0
-    let lastAt = performance.now()
-    const ticks = setInterval(() => {
-      longestMs = Math.max(longestMs, performance.now() - lastAt)
-      lastAt = performance.now()
-    }, 10)
+    let ticks = 0
+    const timer = setInterval(() => ticks++, 10)
     const responses = Number(await new Response(clients.stdout).text())
-    clearInterval(ticks)
-    longestMs = Math.max(longestMs, performance.now() - lastAt)
+    clearInterval(timer)
     expect(responses).toBeGreaterThan(20)
-    expect(longestMs).toBeLessThan(2000)
+    // After the last response one or two run in any case.
+    expect(ticks).toBeGreaterThan(10)
     await own.stop(0)
   }, 20_000)
 
