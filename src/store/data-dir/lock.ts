@@ -28,7 +28,7 @@ export function acquireLock(path: string, waitMs = 0): Lock | undefined {
     if (isBusy(error)) return undefined
     throw new StartRefused(
       `${path} cannot be written to (${explainCode(driverCode(error) ?? systemErrorCode(error))})`,
-      'Check the permissions of the data directory and the free space on its disk.',
+      'Check the owner and the permissions of the data directory and its files (otpd doctor names them), and the free space on its disk.',
       error,
     )
   }

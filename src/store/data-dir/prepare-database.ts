@@ -132,7 +132,7 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   if (/^SQLITE_(CANTOPEN|READONLY|IOERR)/.test(code)) {
     return new StartRefused(
       `${database} cannot be written to (${explainCode(code)})`,
-      'Check the permissions of the data directory and the free space on its disk.',
+      'Check the owner and the permissions of the data directory and its files (otpd doctor names them), and the free space on its disk.',
       error,
     )
   }
@@ -140,7 +140,7 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   if (/^E[A-Z]+$/.test(code)) {
     return new StartRefused(
       `${dataDir} cannot be written to (${explainCode(code)})`,
-      'Check the permissions of the data directory and the free space on its disk.',
+      'Check the owner and the permissions of the data directory and its files (otpd doctor names them), and the free space on its disk.',
       error,
     )
   }
