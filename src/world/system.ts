@@ -10,19 +10,6 @@ import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import type { Timers, World } from './world.ts'
 
-/** Resolves in the next turn of the event loop. All that wait in one turn share it. */
-let turn: Promise<void> | undefined
-
-function nextTurn(): Promise<void> {
-  turn ??= new Promise((resolve) =>
-    setImmediate(() => {
-      turn = undefined
-      resolve()
-    }),
-  )
-  return turn
-}
-
 const timers: Timers = {
   setTimeout: (call, ms) => setTimeout(call, ms),
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
@@ -35,7 +22,7 @@ const timers: Timers = {
   setImmediate: (call) => setImmediate(call),
   clearImmediate: (turn) => clearImmediate(turn as NodeJS.Immediate),
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-  nextTurn,
+  nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
   timeoutSignal: (ms) => AbortSignal.timeout(ms),
 }
 
