@@ -204,7 +204,9 @@ test('an API token is shown whole and revoked, after its name is typed', async (
   await terminal.waitForText('Programs that use ci are refused at once.')
   terminal.press('ci', 'enter')
   await terminal.waitForText('API token ci revoked')
-  expect(await host.json(['token', 'list'])).toEqual([])
+  // The tests before this one have tokens of their own.
+  const left = (await host.json<Array<{ name: string }>>(['token', 'list'])).map(({ name }) => name)
+  expect(left).not.toContain('ci')
   await terminal.close()
 })
 

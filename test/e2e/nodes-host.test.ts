@@ -134,7 +134,7 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
   test.each([
     [['backup'], 'Use pg_dump'],
     [['restore', 'backup.db', '--yes'], 'pg_restore'],
-    [['admin', 'rotate-master-key', '--yes'], 'Give it with --new-key-file FILE'],
+    [['admin', 'rotate-master-key', '--yes'], 'name it with --new-key-file FILE'],
   ])('%p says what to use instead', async (args, remedy) => {
     const { exitCode, stderr } = await run(args)
     expect(stderr).toContain(remedy)
