@@ -26,7 +26,7 @@ import {
   type ListedRow,
   type RequestRow,
 } from './otp-request-rows.ts'
-import { createRequestLinks } from './request-links.ts'
+import { createRequestLinks, isInPhoneList } from './request-links.ts'
 import { andThen } from '../domain/model/awaitable.ts'
 
 type PageFilter = OwnerShortId & {
@@ -58,14 +58,10 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
   const listBack = prepareFiltered(
     database,
     ({ from, limit }: FilterPlaceholders<{ from: string; limit: number }>) =>
-      executor.select().from(otp).where(sql`${otp.id} in (
-        with recursive list (id, previous, number) as (
-          select id, previous_request, 1 from otp_requests where id = ${from}
-          union all
-          select one.id, one.previous_request, list.number + 1
-            from list join otp_requests as one on one.id = list.previous
-            where list.number < ${limit}
-        ) select id from list)`),
+      executor
+        .select()
+        .from(otp)
+        .where(isInPhoneList(database.tables, eq(otp.id, from), limit)),
   )
   const matches = ({ status, pendingAt }: { status: SQL | undefined; pendingAt: SQL | undefined }) =>
     and(status && eq(otp.status, status), pendingAt && gt(otp.expiresAt, pendingAt))

@@ -3,6 +3,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { RateLimit, StoredPolicy } from '../domain/model/rate-limit.ts'
 import { messageSettings, selectDeveloperColumn, type CallerRow } from './applications.ts'
+import { isInPhoneList } from './request-links.ts'
 import type { Connection } from './engine/connection.ts'
 import { idempotencyRow, openAnswer } from './idempotency.ts'
 import { toMessage } from './otp-deliveries.ts'
@@ -48,19 +49,15 @@ export function createLoadQueries(connection: Connection) {
       .where(isAny(applications.id, 'ids'))
       .orderBy(locking(applications.id)),
   )
-  const selectRequests = () => executor.select().from(otpRequests).where(isAny(otpRequests.id, 'ids'))
   /** The requests, and those before them in the lists of their phones. */
   const findLists = database.prepare(() => {
-    const depth = sql`${sql.placeholder('count')}::int`
-    return executor.select().from(otpRequests).where(sql`${otpRequests.id} in (
-      with recursive list (id, previous, depth) as (
-        select id, previous_request, 1 from ${otpRequests} where ${isAny(otpRequests.id, 'ids')}
-        union all
-        select before.id, before.previous_request, list.depth + 1
-          from list join ${otpRequests} before on before.id = list.previous where list.depth < ${depth}
-      ) select id from list)`)
+    const count = sql`${sql.placeholder('count')}::int`
+    const isListed = isInPhoneList(database.tables, isAny(otpRequests.id, 'ids'), count)
+    return executor.select().from(otpRequests).where(isListed)
   })
-  const lockRequests = database.prepare(() => selectRequests().orderBy(locking(otpRequests.id)))
+  const lockRequests = database.prepare(() =>
+    executor.select().from(otpRequests).where(isAny(otpRequests.id, 'ids')).orderBy(locking(otpRequests.id)),
+  )
   const lockMessages = database.prepare(() =>
     executor
       .select()
