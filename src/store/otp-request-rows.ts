@@ -1,5 +1,5 @@
 import { getTableColumns, type InferSelectModel } from 'drizzle-orm'
-import type { Channel, ListedRequest, OtpRequest } from '../domain/model/request.ts'
+import { unlistedFields, type Channel, type ListedRequest, type OtpRequest } from '../domain/model/request.ts'
 import type { SentTemplate } from '../domain/model/sent-template.ts'
 import { unknownSeq } from '../domain/model/request-history.ts'
 import { formatCompat, parseCompat } from './compat-columns.ts'
@@ -9,14 +9,12 @@ import type { Tables } from './engine/tables.ts'
 
 export type RequestRow = InferSelectModel<Tables['otpRequests']>
 
-const unlisted = ['clientIp', 'ownText', 'codeSalt', 'codeHash', 'contexts'] as const
-
-export type ListedRow = Omit<RequestRow, (typeof unlisted)[number]>
+export type ListedRow = Omit<RequestRow, (typeof unlistedFields)[number]>
 
 /** Returns the columns of a request that lists read. */
 export function listedColumns({ otpRequests }: Pick<Tables, 'otpRequests'>) {
   const columns = Object.entries(getTableColumns(otpRequests))
-  const isListed = ([name]: [string, unknown]) => !unlisted.some((other) => other === name)
+  const isListed = ([name]: [string, unknown]) => !unlistedFields.some((other) => other === name)
   return Object.fromEntries(columns.filter(isListed)) as Pick<Tables['otpRequests'], keyof ListedRow>
 }
 

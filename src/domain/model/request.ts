@@ -92,11 +92,11 @@ export type OtpRequest = {
   traceparent?: string | undefined
 }
 
-/** A request as lists have it: without what only its own calls need, most of it encrypted. */
-export type ListedRequest = Omit<
-  OtpRequest,
-  'clientIp' | 'ownText' | 'codeSalt' | 'codeHash' | 'contexts' | 'traceparent'
->
+/** Fields that only the calls of a request itself need. Most of them are encrypted. */
+export const unlistedFields = ['clientIp', 'ownText', 'codeSalt', 'codeHash', 'contexts'] as const
+
+/** A request as lists have it. */
+export type ListedRequest = Omit<OtpRequest, (typeof unlistedFields)[number] | 'traceparent'>
 
 export type OtpTerminalState =
   { status: 'expired' | 'canceled' } | { status: 'failed'; failureReason: FailureReason }
