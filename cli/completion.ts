@@ -1,5 +1,6 @@
 import type { Command, Option } from 'commander'
 import { eventKinds, logTypes } from '../src/shared/event-kinds.ts'
+import { shellQuote } from '../src/shared/shell-word.ts'
 import { shownCommands } from './help.ts'
 
 export const shells = ['bash', 'zsh', 'fish'] as const
@@ -106,18 +107,16 @@ const describeValue = (name: string, choices: readonly string[] | undefined, fla
   isFile: /file|path|dir/.test(name) || flag === '--data',
 })
 
-const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
-
 /** Formats `pattern) body ;;` clauses for bash and zsh. */
 const caseClauses = (lines: (readonly [patterns: string[], body: string])[], indent: string) =>
-  lines.map(([patterns, body]) => `${indent}${patterns.map(quote).join(' | ')}) ${body} ;;`).join('\n')
+  lines.map(([patterns, body]) => `${indent}${patterns.map(shellQuote).join(' | ')}) ${body} ;;`).join('\n')
 
 /** Cases that map a command path and the next word to the path of the subcommand. */
 const commandCases = (nodes: CommandNode[]) =>
   nodes.flatMap(({ path, children }) =>
     children.map(
       (child) =>
-        [child.names.map((commandName) => `${path} ${commandName}`), `at=${quote(child.path)}`] as const,
+        [child.names.map((commandName) => `${path} ${commandName}`), `at=${shellQuote(child.path)}`] as const,
     ),
   )
 
@@ -132,7 +131,7 @@ const flagValueCases = (nodes: CommandNode[], renderValues: (value: Value) => st
 const primaryFlagNames = ({ flags }: CommandNode) => flags.flatMap(({ names }) => names.slice(0, 1))
 
 const bashValue = (words: readonly string[], { kind, isFile }: Value) =>
-  `words=${quote(words.join(' '))} ask=${kind ?? ''} files=${isFile ? 1 : ''}`
+  `words=${shellQuote(words.join(' '))} ask=${kind ?? ''} files=${isFile ? 1 : ''}`
 
 const bash = (nodes: CommandNode[]) => `# otpd in bash. In ~/.bashrc: source <(otpd completion bash)
 _otpd() {
@@ -155,7 +154,7 @@ ${caseClauses(
     const candidates = [...node.children.map(({ name }) => name), ...node.value.values]
     return [
       [node.path],
-      `${bashValue(candidates, node.value)} flags=${quote(primaryFlagNames(node).join(' '))}`,
+      `${bashValue(candidates, node.value)} flags=${shellQuote(primaryFlagNames(node).join(' '))}`,
     ]
   }),
   '        ',
@@ -171,7 +170,7 @@ complete -F _otpd otpd
 `
 
 /** Formats `name:description` for zsh's _describe. */
-const describeEntry = (name: string, about: string) => quote(`${name.replaceAll(':', '\\:')}:${about}`)
+const describeEntry = (name: string, about: string) => shellQuote(`${name.replaceAll(':', '\\:')}:${about}`)
 
 /** Names of a kind of resources, one a line. */
 const askServer = (kind: CompletionKind) => `\${(f)"$(otpd __complete ${kind} 2>/dev/null)"}`
@@ -190,7 +189,7 @@ ${caseClauses(commandCases(nodes), '      ')}
 ${caseClauses(
   flagValueCases(nodes, ({ values, kind, isFile }) => {
     const asked = kind === null ? [] : [`compadd -- ${askServer(kind)}`]
-    const listed = values.length > 0 ? [`compadd -- ${values.map(quote).join(' ')}`] : []
+    const listed = values.length > 0 ? [`compadd -- ${values.map(shellQuote).join(' ')}`] : []
     return [...listed, ...asked, ...(isFile ? ['_files'] : []), 'return'].join('; ')
   }),
   '    ',
@@ -201,7 +200,7 @@ ${caseClauses(
   nodes.map((node) => {
     const answers = [
       ...node.children.map(({ name, about }) => describeEntry(name, about)),
-      ...node.value.values.map(quote),
+      ...node.value.values.map(shellQuote),
     ]
     const flags = node.flags.map(({ names, about }) => describeEntry(names[0] ?? '', about))
     const { kind, isFile } = node.value

@@ -1,3 +1,5 @@
+/** Quotes a text for a POSIX shell. */
+export const shellQuote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+
 /** Quotes a text for a POSIX shell, if it needs that. */
-export const shellWord = (text: string) =>
-  /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+export const shellWord = (text: string) => (/^[\w./:@-]+$/.test(text) ? text : shellQuote(text))

@@ -56,11 +56,13 @@ function createAwsSms(settings: SettingValues<typeof fields>, needs: ProviderNee
   return {
     send(message, signal) {
       const isCall = message.channel === 'voice'
-      const fields = isCall ? callFields(message) : textFields(message)
       return messaging.send(
         isCall ? 'SendVoiceMessage' : 'SendTextMessage',
         message,
-        { ...fields, ProtectConfigurationId: settings.protectConfigurationId },
+        {
+          ...(isCall ? callFields(message) : textFields(message)),
+          ProtectConfigurationId: settings.protectConfigurationId,
+        },
         signal,
       )
     },

@@ -115,6 +115,10 @@ function asOwner(dataDir: string): string {
   return 'Run the command as the user of the server'
 }
 
+/** Remedy for a file of the data directory that cannot be written to. */
+export const checkAccess =
+  'Check the owner and the permissions of the data directory and its files (otpd doctor names them), and the free space on its disk.'
+
 /** Requires that only the owner can read the file. @throws StartRefused other users can */
 export function requirePrivate(path: string): void {
   if (!existsSync(path) || (statSync(path).mode & 0o077) === 0) return

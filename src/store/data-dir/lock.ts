@@ -1,6 +1,6 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
-import { systemErrorCode, StartRefused } from './data-dir.ts'
+import { checkAccess, systemErrorCode, StartRefused } from './data-dir.ts'
 import { driverCode, isBusy } from '../engine/errors.ts'
 import { explainCode } from '../../shared/error-cause.ts'
 
@@ -28,7 +28,7 @@ export function acquireLock(path: string, waitMs = 0): Lock | undefined {
     if (isBusy(error)) return undefined
     throw new StartRefused(
       `${path} cannot be written to (${explainCode(driverCode(error) ?? systemErrorCode(error))})`,
-      'Check the owner and the permissions of the data directory and its files (otpd doctor names them), and the free space on its disk.',
+      checkAccess,
       error,
     )
   }

@@ -7,7 +7,14 @@ import { createKeyring } from '../../domain/model/keys.ts'
 import { startAuditChains } from './audit-chains.ts'
 import { createDataKeys, openDataKeys } from './data-keys.ts'
 import { requireMasterKey } from './master-key.ts'
-import { dataFiles, systemErrorCode, OperationRefused, requirePrivate, StartRefused } from './data-dir.ts'
+import {
+  checkAccess,
+  dataFiles,
+  systemErrorCode,
+  OperationRefused,
+  requirePrivate,
+  StartRefused,
+} from './data-dir.ts'
 import type { Database } from '../engine/database.ts'
 import { driverCode } from '../engine/errors.ts'
 import { sqliteMigrations } from '../engine/migration-files.ts'
@@ -130,19 +137,11 @@ export function toStartError(error: unknown, dataDir: string): unknown {
     return new StartRefused(`the disk of ${dataDir} is full`, 'Make room on it, then start again.', error)
   }
   if (/^SQLITE_(CANTOPEN|READONLY|IOERR)/.test(code)) {
-    return new StartRefused(
-      `${database} cannot be written to (${explainCode(code)})`,
-      'Check the owner and the permissions of the data directory and its files (otpd doctor names them), and the free space on its disk.',
-      error,
-    )
+    return new StartRefused(`${database} cannot be written to (${explainCode(code)})`, checkAccess, error)
   }
   // The error concerns another file in the directory.
   if (/^E[A-Z]+$/.test(code)) {
-    return new StartRefused(
-      `${dataDir} cannot be written to (${explainCode(code)})`,
-      'Check the owner and the permissions of the data directory and its files (otpd doctor names them), and the free space on its disk.',
-      error,
-    )
+    return new StartRefused(`${dataDir} cannot be written to (${explainCode(code)})`, checkAccess, error)
   }
   return error
 }

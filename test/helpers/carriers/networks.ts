@@ -41,6 +41,7 @@ const snsKeys = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const pem = (key: typeof snsKeys.publicKey) => key.export({ type: 'spki', format: 'pem' }).toString()
 const receiptTopicArn = 'arn:aws:sns:eu-central-1:123456789012:otp-receipts'
 const signatureSecret = 'signature-secret'
+const usualFailures = { refuse: 'geo_blocked', throttle: 'throttled', unauthorized: 'auth_failed' }
 
 /**
  * Starts the networks that take the codes of otpd, each for a country of its own.
@@ -72,7 +73,7 @@ export function startNetworks(now: () => number): Network[] {
       secrets: { secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' },
       blocksAtOnce: false,
       undelivered: 'unreachable',
-      failures: { refuse: 'geo_blocked', throttle: 'throttled', unauthorized: 'auth_failed' },
+      failures: usualFailures,
       sign(report, { messageId }, requestId) {
         const types = {
           delivered: 'TEXT_DELIVERED',
@@ -102,11 +103,7 @@ export function startNetworks(now: () => number): Network[] {
       settings: { accountSid: `AC${'0a'.repeat(16)}`, serviceSid: verifyServiceSid },
       secrets: { authToken: 'token' },
       blocksAtOnce: true,
-      failures: {
-        refuse: 'geo_blocked',
-        throttle: 'throttled',
-        unauthorized: 'auth_failed',
-      },
+      failures: usualFailures,
       heard: ({ messageId }) => twilio.verifications.get(messageId)?.status,
       ends: { verified: 'approved', canceled: 'canceled' },
     },
@@ -126,11 +123,7 @@ export function startNetworks(now: () => number): Network[] {
       blocksAtOnce: true,
       // Telnyx does not say why.
       undelivered: 'unknown',
-      failures: {
-        refuse: 'geo_blocked',
-        throttle: 'throttled',
-        unauthorized: 'auth_failed',
-      },
+      failures: usualFailures,
       sign(report, { messageId }) {
         if (report === 'blocked') return undefined
         const type = report === 'delivered' ? 'verify.delivered' : 'verify.failed'
@@ -150,11 +143,7 @@ export function startNetworks(now: () => number): Network[] {
       settings: { webhookPublicKey: pem(preludeKeys.publicKey) },
       secrets: { apiToken: 'sk_1' },
       blocksAtOnce: true,
-      failures: {
-        refuse: 'geo_blocked',
-        throttle: 'throttled',
-        unauthorized: 'auth_failed',
-      },
+      failures: usualFailures,
       sign(report, { messageId }, requestId) {
         // Prelude tries its other routes itself: `undeliverable` asks for no other provider.
         if (report !== 'delivered') return undefined
