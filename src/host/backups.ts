@@ -86,8 +86,8 @@ export async function backUpToTarget(
 }
 
 /**
- * Lists backups, newest first, with the copies that upgrades made and the databases that restores replaced. Those lie in the data directory, and have their path as
- * name if backups are kept elsewhere. They are not pruned, and never `latest`.
+ * Lists backups, newest first, with the copies that upgrades made and the databases that restores replaced. Those lie in the
+ * data directory, and have their path as name if backups are kept elsewhere. They are not pruned, and never `latest`.
  *
  * @param from place as in `backup.to`; undefined: that of the configuration
  * @throws OperationRefused PLACE_INVALID, FILE_NOT_READABLE, or what the bucket says

@@ -95,8 +95,8 @@ export function defineKind<const Fields extends SettingFields>(
   return kind
 }
 
-export /** Lists the channels that the settings of a provider enable: of those that it names, the ones whose own setting is there. */
-function enabledChannels(
+/** Lists the channels that the settings of a provider enable: of those that it names, the ones whose own setting is there. */
+export function enabledChannels(
   { channels, channelSettings = {}, fields }: Pick<ProviderKind, 'channels' | 'channelSettings' | 'fields'>,
   values: Readonly<Record<string, string>>,
 ): Channel[] {

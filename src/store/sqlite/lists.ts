@@ -18,10 +18,10 @@ export type ListLimits = {
   sliceRows: number
 }
 
-/** A millisecond of work. */
+/** Entries that are checked after a move: a millisecond of work. */
 const checkedMax = 1_000
 
-/** About 5 MB. */
+/** Lists whose greatest keys are kept: about 5 MB. */
 const greatestKeysMax = 50_000
 
 const listLimitsDefault: ListLimits = { recentMax: 200_000, sliceRows: 500 }
