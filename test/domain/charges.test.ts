@@ -19,27 +19,28 @@ const tried: DeliveryTry = {
   cost,
 }
 
+const message: Message = {
+  requestId: 'otp_1',
+  messageNumber: 0,
+  channels: ['sms'],
+  status: 'delivered',
+  provider: 'main',
+  messageId: 'SM1',
+  failure: null,
+  excluded: [],
+  attempts: 1,
+  nextAttemptAt: null,
+  leaseOwner: null,
+  leaseUntil: null,
+  reportDueAt: null,
+  ...cost,
+  createdAt,
+  updatedAt: createdAt,
+}
+
 test('a price that a later message of the request has asked for counts once', () => {
   const request = createPendingRequest(createdAt, { provider: 'main' })
   const sent = { ...request, history: formatTry(request, tried) }
-  const message: Message = {
-    requestId: request.id,
-    messageNumber: 0,
-    channels: ['sms'],
-    status: 'delivered',
-    provider: 'main',
-    messageId: 'SM1',
-    failure: null,
-    excluded: [],
-    attempts: 1,
-    nextAttemptAt: null,
-    leaseOwner: null,
-    leaseUntil: null,
-    reportDueAt: null,
-    ...cost,
-    createdAt,
-    updatedAt: createdAt,
-  }
   const receipt = { messageId: 'SM1', charge: 243_000 }
   const [booked, changed] = chargeEarlierTry(sent, 'main', receipt) ?? []
   expect(booked).toMatchObject({ counts: { cost: -357_000, estimatedCost: -600_000 } })
@@ -48,4 +49,15 @@ test('a price that a later message of the request has asked for counts once', ()
   const applied = applyCharge({ request: changed.request, message }, 'main', receipt)
   expect(applied.changes[0]).toMatchObject({ counts: { cost: 0, estimatedCost: -0 } })
   expect(applied.message.chargedPrice).toBe(243_000)
+})
+
+test.each([
+  [['voice'], 'voice'],
+  [['voice', 'whatsapp'], 'sms'],
+  [[], 'sms'],
+] as const)('a price of a message by %j that no timeline has counts for %s', (channels, channel) => {
+  const request = createPendingRequest(createdAt, { channel: 'sms', provider: 'main' })
+  const receipt = { messageId: 'SM1', charge: 243_000 }
+  const applied = applyCharge({ request, message: { ...message, channels: [...channels] } }, 'main', receipt)
+  expect(applied.changes[0]).toMatchObject({ key: { channel, provider: 'main' } })
 })

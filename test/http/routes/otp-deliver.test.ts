@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { noCost } from '../../../src/domain/model/price.ts'
+import type { RelayedMessage } from '../../../src/domain/model/relayed-message.ts'
 import { erasePhone } from '../../../src/domain/upkeep/erasure.ts'
 import { buildReceipt, createTwilioSettings, startGateway, type Gateway } from '../../delivery/gateway.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
@@ -134,6 +136,25 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
     }
   })
 
+  test('sends again 10 seconds after an equal call that has not ended', async () => {
+    const held = Promise.withResolvers<Response>()
+    const reached = Promise.withResolvers<void>()
+    main.setHandler(() => {
+      reached.resolve()
+      return held.promise
+    })
+    const first = deliver()
+    await reached.promise
+    main.acceptAll()
+    service.clock.advance(9_999)
+    expect((await deliver()).error.reason).toBe('IDEMPOTENCY_IN_PROGRESS')
+    service.clock.advance(1)
+    expect((await deliver()).status).toBe(200)
+    expect(main.messages).toHaveLength(1)
+    held.resolve(new Response(null, { status: 400 }))
+    await first
+  })
+
   test('tries the next provider, and says if none takes the message', async () => {
     main.refuseAll(400, 21606)
     expect((await deliver()).status).toBe(200)
@@ -185,6 +206,44 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
     const { data } = await deliver()
     expect((await listEvents(data.id)).map(([type]) => type)).toEqual(['message.sent', 'message.undelivered'])
     expect(await readOpened(database(), 'earlyReceipts')).toEqual([])
+  })
+
+  test('finds the message of a receipt by message id, otherwise by its own id', async () => {
+    const { store, services } = service
+    const insert = async (provider: string, messageId: string | null) => {
+      const { id: appId, projectId } = application
+      const message: RelayedMessage = {
+        id: services.newId('msg'),
+        developerId: owner.developer.id,
+        projectId,
+        appId,
+        environment: 'live',
+        phone,
+        country: 'NL',
+        clientIp: null,
+        channel: 'sms',
+        provider,
+        messageId,
+        status: 'sent',
+        outcome: null,
+        ...noCost,
+        createdAt: service.clock.now(),
+      }
+      await store.write((tx) => tx.relayedMessages.insert(message))
+      return message.id
+    }
+    const find = (provider: string, messageId: string | null, requestId: string | null) =>
+      store.read.relayedMessages.findForReceipt(provider, { messageId, requestId })
+    const named = await insert('main', 'SM-same')
+    const other = await insert('spare', 'SM-same')
+    const unnamed = await insert('main', null)
+    expect(await find('main', 'SM-same', unnamed)).toBe(named)
+    expect(await find('spare', 'SM-same', null)).toBe(other)
+    expect(await find('main', 'SM-late', unnamed)).toBe(unnamed)
+    expect(await find('main', null, named)).toBe(named)
+    for (const id of [named, other]) expect(await find('main', 'SM-late', id)).toBeUndefined()
+    expect(await find('spare', 'SM-late', unnamed)).toBeUndefined()
+    expect(await find('main', 'SM-late', null)).toBeUndefined()
   })
 
   test('tells only the endpoints that name its events', async () => {

@@ -3,6 +3,7 @@ import { generateKeyPair, SignJWT } from 'jose'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createOtpClient, guardOffEnv } from '../../helpers/otp-client.ts'
 import { unlimitedPlan, unlimitedPlans } from '../../helpers/plans.ts'
+import { readOpened } from '../../helpers/sealed-rows.ts'
 import {
   createTestService,
   type TestApplication,
@@ -68,6 +69,23 @@ describe('POST /v1/otp/proofs', () => {
       { as: owner },
     )
     expect(listed.data.map(({ id }) => id)).toEqual([data.requestId])
+  })
+
+  test('sends the traceparent of the call to webhooks', async () => {
+    const app = await service.createApplication(owner)
+    const events = ['otp.verified']
+    const webhook = { appId: app.id, url: 'https://shop.example/hook', events }
+    await service.request('POST', '/v1/webhooks', { as: owner, body: webhook })
+    const traceparent = `00-${'4b'.repeat(16)}-${'00f0'.repeat(4)}-01`
+    const { data } = await prove({ token: await issue(newPhone()) }, { traceparent }, app)
+    await prove({ token: await issue(newPhone()) }, {}, app)
+    const payloads = (await readOpened(service.database, 'events'))
+      .filter(({ appId }) => appId === app.id)
+      .map(({ payload }) => JSON.parse(String(payload)))
+    expect(payloads.map((event) => [event.data.requestId === data.requestId, event.traceparent])).toEqual([
+      [true, traceparent],
+      [false, undefined],
+    ])
   })
 
   test('counts as a request and a verification, not as a message', async () => {
