@@ -85,7 +85,7 @@ export function toTwilioError(error: ServiceError, path: string) {
       code,
       message: missing
         ? `The requested resource ${missing} was not found`
-        : message + nameField(error, code, resource?.kind),
+        : message + nameField(error, resource?.kind),
       more_info: `https://www.twilio.com/docs/errors/${code}`,
       status,
     },
@@ -93,8 +93,7 @@ export function toTwilioError(error: ServiceError, path: string) {
 }
 
 /** Names the field that is invalid, if it is one of Twilio's: nothing that a caller made up is repeated. */
-function nameField(error: ServiceError, code: number, kind: Resource['kind'] | undefined): string {
-  if (code !== invalid.code) return ''
+function nameField(error: ServiceError, kind: Resource['kind'] | undefined): string {
   const name = error.code === 'INVALID_PHONE_NUMBER' ? 'To' : error.details?.[0]?.path
   if (name === undefined || !isFieldName(name)) return ''
   if (name !== 'Channel') return ` \`${name}\``
