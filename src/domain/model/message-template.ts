@@ -1,5 +1,5 @@
 import { findTextFault, textPlaceholders, type TextFault } from './template-text.ts'
-import { links, longNumber, directionMarks } from './untrusted-text.ts'
+import { directionMarks, links, longNumber, shownText } from './untrusted-text.ts'
 
 /** A text of a template, and its canonical locale. */
 export type TemplateText = { locale: string; text: string }
@@ -61,12 +61,14 @@ export function findTemplateFault(text: string): TextFault | undefined {
     ]
   if (directionMarks.test(text))
     return ['The template contains an invisible mark of direction.', 'otpd adds those that a text needs.']
-  if (links.test(text))
+  // Persian words and emoji need some of these characters, so they are not refused.
+  const shown = shownText(text)
+  if (links.test(shown))
     return [
       'The template contains what phones show as a link.',
       'Write it without links, and with a space after each full stop.',
     ]
-  if (longNumber.test(text))
+  if (longNumber.test(shown))
     return [
       'The template contains five or more digits in a row, which can be taken for the code.',
       'Write it without such a number.',

@@ -1,5 +1,5 @@
 import { variableNames, type VariableName } from './message-template.ts'
-import { links, longNumber } from './untrusted-text.ts'
+import { invisible, links, longNumber } from './untrusted-text.ts'
 
 /** Amount and payee of a payment. Its code is bound to them, and its message shows them. */
 export type MessageVariables = Readonly<Record<VariableName, string>>
@@ -41,9 +41,6 @@ const amountPattern = new RegExp(
 )
 /** Letters of all scripts, digits and some punctuation; at least one letter or digit. */
 const payeePattern = /^(?=.*[\p{L}\p{Nd}])[\p{L}\p{M}\p{Nd} &+'!(),.·*_"-]+$/u
-
-/** Characters that show nothing. Some are letters, such as the Hangul filler. */
-const invisible = /\p{Default_Ignorable_Code_Point}/u
 
 /**
  * Finds what is wrong with a variable that a send gives. It is never changed, since the reader must see the payment that

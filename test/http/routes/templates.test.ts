@@ -95,6 +95,8 @@ describeEachDatabase('templates of an application', (database) => {
       ['{code} {app}.com', 'link'],
       ['{code} bank.{app}', 'link'],
       ['{code}, call 0900 12 34', 'five or more digits'],
+      ['{code}, call 0900\u200b12\u206034', 'five or more digits'],
+      ['{code} at evil\u200b.example', 'link'],
       ['{code} \u202eevil', 'mark of direction'],
       ['{code} {', 'unmatched brace'],
     ]
