@@ -126,6 +126,10 @@ export function buildRequest(
   }
 }
 
+/** The provider of a message before one has it: the inbox if it stays there, otherwise null. */
+export const firstProvider = (routes: DestinationRoutes, channels: readonly Channel[]) =>
+  routes.candidatesFor(channels)[0]?.provider === inboxProvider ? inboxProvider : null
+
 /**
  * How a message begins: in the inbox, or queued for a provider.
  *
@@ -138,8 +142,8 @@ export function startDelivery(
   previous: Pick<OtpRequest, 'channel' | 'provider'>,
 ): Pick<OtpRequest, 'channel' | 'provider' | 'deliveryStatus'> {
   const channel = channels[0] ?? previous.channel
-  const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
-  if (isInboxOnly) return { channel, provider: inboxProvider, deliveryStatus: null }
+  if (firstProvider(routes, channels) === inboxProvider)
+    return { channel, provider: inboxProvider, deliveryStatus: null }
   const provider = previous.provider === inboxProvider ? null : previous.provider
   return { channel, provider, deliveryStatus: 'queued' }
 }

@@ -14,7 +14,7 @@ import { attachRate, isRejected, reject, type Rejected } from '../model/rejected
 import type { Change, Decision, NamedRows, Operation, Rows } from '../store/operation.ts'
 import { judgeMessage, nameJudgeRows, nameStrangerRows, senderOf } from './judge-message.ts'
 import type { OtpNeeds } from './needs.ts'
-import { chooseChannels } from './new-message.ts'
+import { chooseChannels, firstProvider } from './new-message.ts'
 import { hasPhoneBudgets, namePhoneRows, readNationalPhone, readPhone, tryReadPhone } from './phones.ts'
 import { refusedSendTo, type RefusedSend } from './refused-sends.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
@@ -231,13 +231,12 @@ export function createOtpRelay(needs: RelayNeeds) {
     const origin = { ...toOrigin(call, now), listing }
     const refused = guard.refusedChannels({ ...origin, provider: null })
     const channels = chooseChannels(routes, { ...input, refused })
-    const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
-    const provider = isInboxOnly ? inboxProvider : null
+    const provider = firstProvider(routes, channels)
     const appCountries = rows.caller(application).countries
     const estimatePrice = () => delivery.estimatePrice({ environment, appId, ...phone }, channels)
     const message = { ...origin, provider, channels, appCountries, estimatePrice }
     const sender = withListing(senderOf(record, { contexts, createdAt: now }), listing)
-    return { message, sender, channels, isInboxOnly }
+    return { message, sender, channels, isInboxOnly: provider === inboxProvider }
   }
 }
 

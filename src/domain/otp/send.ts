@@ -15,7 +15,7 @@ import { closeRequest } from './lifecycle.ts'
 import type { OtpNeeds } from './needs.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
 import { judgeMessage, nameJudgeRows, nameStrangerRows, senderOf, sentChanges } from './judge-message.ts'
-import { buildRequest, chooseChannels, startDelivery, type SendInput } from './new-message.ts'
+import { buildRequest, chooseChannels, firstProvider, startDelivery, type SendInput } from './new-message.ts'
 import { invalidPhone, type Phone } from '../model/phone.ts'
 import {
   hasPhoneBudgets,
@@ -192,7 +192,9 @@ export function createOtpSend(needs: OtpNeeds) {
     const { application, phone, scope, contexts, challenge } = made
     const { clientIp = null } = made.input
     const createdAt = clock.now()
-    const message = { ...phone, clientIp, createdAt, resends: 0, provider: null, challenge }
+    const routes = delivery.routesFor({ ...phone, appId: application.id })
+    const provider = firstProvider(routes, routes.channels)
+    const message = { ...phone, clientIp, createdAt, resends: 0, provider, challenge }
     return {
       application,
       answers: scope ? [scope] : [],

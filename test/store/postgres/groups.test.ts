@@ -143,6 +143,18 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
     expect(rings).toEqual([])
   }, 60_000)
 
+  test('of messages that the guard does not judge lock none of its counts', async () => {
+    const env = { OTPD_GUARD_MODE: 'monitor', OTPD_PHONE_SEND_BUDGET: 'enforce' }
+    const database = opened.openNode()
+    const { services } = await createTestService({ plans: unlimitedPlans, env, database })
+    const texts: string[] = []
+    interceptStatements((_client, text) => void texts.push(text))
+    await services.otp.send(application(0), { phone: newPhone() })
+    expect(texts.some((text) => text.startsWith('insert into otp_requests'))).toBe(true)
+    expect(texts.filter((text) => text.includes('guard_usage'))).toEqual([])
+    expect(texts.filter((text) => /"developer_id".*from "webhook_endpoints"/.test(text))).toEqual([])
+  })
+
   test('that are refused at once on two nodes log it once', async () => {
     const phone = newPhone()
     const send = ({ services }: TestService) => services.otp.send(application(0), { phone })
