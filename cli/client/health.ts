@@ -26,6 +26,7 @@ const causeTexts: Record<string, string> = {
   draining: 'it is shutting down',
   certificate: 'it has no certificate yet',
   database: 'it cannot write to its database',
+  disk: 'the disk of its database is full',
   migrations: 'its database needs a migration',
   upgrade: 'it is upgrading its database',
 }

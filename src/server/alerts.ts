@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import { alertDestinationKinds } from '../delivery/alerts/all-alert-kinds.ts'
 import type { SendAlert } from '../delivery/alerts/alert-kind.ts'
 import { createProviderHttp } from '../delivery/kit/http-client.ts'
-import type { AlertDestination, QueuedAlertNotice } from '../domain/model/alert.ts'
+import type { AlertCause, AlertDestination, AlertNotice } from '../domain/model/alert.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import { createNoticeSender, type NoticeResult } from '../domain/upkeep/alert-notices.ts'
@@ -17,11 +17,13 @@ import { startPeriodicTask } from './periodic-tasks.ts'
 import type { Services } from './services.ts'
 import type { Cleanups } from './shutdown.ts'
 import type { Storage } from './storage.ts'
+import { createUnstoredAlert } from './unstored-alerts.ts'
 
 const observationMs = 30 * secondMs
 const sendingMs = 2 * secondMs
 /** Shorter than the lease of a notice. */
 const sendMsMax = 20 * secondMs
+const unsentText = 'an alert could not be sent; it is tried again'
 /** Source of the alerts that are about all nodes. */
 const sharedSource = 'installation'
 
@@ -63,15 +65,31 @@ export function startAlerts(
   })
   const own = createNodeObservers({ ...needs, ...storage, config, node: node.isSole ? '' : node.name })
 
+  const sender = createSender({ version: needs.version, publicUrl, world })
+  const unstoredAlert = createUnstoredAlert({
+    source: nodeSource,
+    destinations: () => destinations,
+    now: clock.now,
+    async send(notice) {
+      const { failure } = await sender.send(destinations, notice)
+      const { destination, kind, event } = notice
+      if (failure !== null) log.warn(unsentText, { destination, kind, event, failure })
+      return failure === null
+    },
+  })
+
   async function record(source: string, observers: readonly Observer[], target: Store) {
     for (const { kind, observe } of observers) {
+      let causes: AlertCause[] = []
       try {
         const found = await observe()
-        const causes = found.map((cause) => ({ ...cause, remedy: completeCommands(cause.remedy) }))
+        causes = found.map((cause) => ({ ...cause, remedy: completeCommands(cause.remedy) }))
+        if (kind === 'disk') await unstoredAlert.store(target)
         await recordObservation(target, { source, kinds: [kind], causes }, destinations, clock.now())
       } catch (error) {
         if (error instanceof LeadershipLostError) throw error
         log.warn('a check for alerts failed', { kind, error })
+        if (kind === 'disk') await unstoredAlert.send(causes)
       }
     }
   }
@@ -87,7 +105,6 @@ export function startAlerts(
     })
   }
 
-  const sender = createSender({ version: needs.version, publicUrl, world })
   const notices = createNoticeSender({
     store,
     now: clock.now,
@@ -95,7 +112,7 @@ export function startAlerts(
     send: (notice) => sender.send(destinations, notice),
     onFailed: ({ destination, kind, event, attempts }, failure) =>
       // A test is sent while a person waits for it, or not at all.
-      log.warn(`an alert could not be sent${event === 'test' ? '' : '; it is tried again'}`, {
+      log.warn(event === 'test' ? 'an alert could not be sent' : unsentText, {
         destination,
         kind,
         event,
@@ -131,7 +148,7 @@ function createSender(needs: { version: string; publicUrl: () => string; world: 
   }
 
   return {
-    async send(destinations: readonly AlertDestination[], notice: QueuedAlertNotice): Promise<NoticeResult> {
+    async send(destinations: readonly AlertDestination[], notice: AlertNotice): Promise<NoticeResult> {
       const destination = destinations.find(({ name }) => name === notice.destination)
       if (!destination) return { failure: 'it is no longer configured' }
       return { failure: await open(destination)(notice, world.timers.timeoutSignal(sendMsMax)) }

@@ -89,10 +89,15 @@ async function openIn(
     () => readMasterKeyCandidates(dataDir, configured),
     () => log.info('the keys were replaced, and were read again'),
   )
+  const disk = { isFull: false }
+  const outages = createOutageReporter(log, clock)
   const database = openSqlite(files.database, {
     world,
     onDiskFault: onFault,
-    onUnavailable: createOutageReporter(log, clock).onFailure,
+    onUnavailable(code) {
+      disk.isFull ||= code === 'SQLITE_FULL'
+      outages.onFailure(code)
+    },
     onForeignCommit: keyring.refresh,
   })
   cleanups.push(async () => {
@@ -111,7 +116,7 @@ async function openIn(
     listNodes: async () => [],
     dataDir,
     setupTokenFile: files.setupToken,
-    disk: { isFull: false },
+    disk,
     async watch() {
       const wasClean = await takeCleanStop(database)
       const damagedLogs = listDamagedLogs(dataDir)

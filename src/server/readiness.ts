@@ -26,9 +26,9 @@ export function createReadiness(
   let startedAt = -Infinity
   /** A write that does not end must not be followed by more. */
   let isUnderWay = false
-  let result = Promise.resolve(true)
+  let result = Promise.resolve<'ready' | 'database'>('ready')
 
-  async function probe(): Promise<boolean> {
+  async function probe(): Promise<'ready' | 'database'> {
     isUnderWay = true
     try {
       // Changes a row: a statement that changes nothing would succeed on a full disk.
@@ -37,9 +37,9 @@ export function createReadiness(
         await store.write((tx) => tx.leases.takePages(node))
         disk.isFull = false
       }
-      return true
+      return 'ready'
     } catch {
-      return false
+      return 'database'
     } finally {
       isUnderWay = false
     }
@@ -52,13 +52,14 @@ export function createReadiness(
       startedAt = clock.now()
       result = settleWithin(probe(), probeMaxMs, timers)
     }
-    return (await result) ? ('ready' as const) : ('database' as const)
+    const state = await result
+    return state === 'database' && disk.isFull ? ('disk' as const) : state
   }
 }
 
-/** @returns false if the promise takes longer */
-function settleWithin(promise: Promise<boolean>, maxMs: number, timers: Timers): Promise<boolean> {
-  const late = Promise.withResolvers<boolean>()
-  const timer = timers.setTimeout(() => late.resolve(false), maxMs)
+/** @returns `database` if the promise takes longer */
+function settleWithin<T>(promise: Promise<T>, maxMs: number, timers: Timers): Promise<T | 'database'> {
+  const late = Promise.withResolvers<'database'>()
+  const timer = timers.setTimeout(() => late.resolve('database'), maxMs)
   return Promise.race([promise, late.promise]).finally(() => timers.clearTimeout(timer))
 }

@@ -27,7 +27,7 @@ export type Storage = {
   dataDir: string | null
   /** File for the token of the first account; null without a data directory. */
   setupTokenFile: string | null
-  /** Set by writes that find the disk of a shared database full, and reset by the probe of readiness. */
+  /** Set by writes that find the disk of the database full, and reset by the probe of readiness. */
   disk: { isFull: boolean }
   /** Starts what follows the start of the server, such as checks in the background. */
   watch(): Promise<void>

@@ -12,7 +12,7 @@ export function freeSpaceCheck(freeBytes: number): Check {
     freeBytes < freeBytesLow
       ? `${Math.floor(freeBytes / megabyte)} MB`
       : `${(freeBytes / 1000 / megabyte).toFixed(1)} GB`
-  const remedy = 'Free disk space, or move the data directory: a server that cannot write exits.'
+  const remedy = 'Free disk space, or move the data directory: on a full disk, no code is sent or verified.'
   if (freeBytes < freeBytesMin) return fault(name, `${freeText} free`, remedy)
   if (freeBytes < freeBytesLow) return warning(name, `${freeText} free`, remedy)
   return ok(name, `${freeText} free`)

@@ -114,7 +114,7 @@ describe.skipIf(url === undefined)('a probe of readiness on a PostgreSQL server'
     disk.isFull = true
     for (let i = 0; i < 2; i++) {
       clock.advance(1_000)
-      expect(await probe()).toBe('database')
+      expect(await probe()).toBe('disk')
     }
     await admin.query('drop trigger refuse on leases')
     clock.advance(1_000)

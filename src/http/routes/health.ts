@@ -5,7 +5,7 @@ import { formatTime } from '../pagination.ts'
 import { data, object, timestamp } from '../schemas.ts'
 
 /** Checks whether the server can serve requests. Resolves to `ready` or to the cause why it cannot. */
-export type Readiness = () => Promise<'ready' | 'draining' | 'certificate' | 'database'>
+export type Readiness = () => Promise<'ready' | 'draining' | 'certificate' | 'database' | 'disk'>
 
 /** Liveness and readiness probes. */
 export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
@@ -60,7 +60,7 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
           operationId: 'getReadiness',
           summary: 'Readiness probe',
           description:
-            'Responds with 503 while the server shuts down, waits for its first certificate, upgrades its database, or cannot use it. Use it to decide whether to send it requests.',
+            'Responds with 503 while the server shuts down, waits for its first certificate, upgrades its database, or cannot write to it, such as on a full disk. Use it to decide whether to send it requests.',
         },
       },
     )
@@ -73,6 +73,7 @@ const readinessSchema = object(
       Type.Literal('draining'),
       Type.Literal('certificate'),
       Type.Literal('database'),
+      Type.Literal('disk'),
       Type.Literal('upgrade'),
       Type.Null(),
     ]),

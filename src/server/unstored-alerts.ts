@@ -1,0 +1,47 @@
+import { isWanted, type AlertCause, type AlertDestination, type AlertNotice } from '../domain/model/alert.ts'
+import type { Store } from '../domain/store/store.ts'
+import { recordObservation } from '../domain/upkeep/alerts.ts'
+
+/**
+ * Creates what sends the alert of a full disk, whose database cannot store it: once to each destination, and again with the
+ * next observation to one that did not take it. The alert is stored, without another notice, once there is room.
+ *
+ * @param needs.send resolves to whether the destination took the notice
+ */
+export function createUnstoredAlert(needs: {
+  source: string
+  destinations(): readonly AlertDestination[]
+  send(notice: AlertNotice): Promise<boolean>
+  now(): number
+}) {
+  let unstored: { causes: AlertCause[]; since: number; told: Set<string> } | undefined
+
+  return {
+    /** Sends notices of what could not be stored. Never rejects. */
+    async send(causes: AlertCause[]): Promise<void> {
+      if (causes.length === 0) return
+      const at = needs.now()
+      const { since, told } = (unstored = { since: at, told: new Set(), ...unstored, causes })
+      const notices = causes.flatMap((cause) =>
+        needs
+          .destinations()
+          .filter((destination) => isWanted(destination, cause.severity) && !told.has(destination.name))
+          .map(({ name }) => ({ ...cause, destination: name, event: 'firing' as const, since, at })),
+      )
+      await Promise.all(
+        notices.map(async (notice) => {
+          if (await needs.send(notice)) told.add(notice.destination)
+        }),
+      )
+    },
+
+    /** Stores the alert once there is room, so that its end is told too. */
+    async store(store: Store<'alerts'>): Promise<void> {
+      if (!unstored) return
+      const { causes, since } = unstored
+      const observation = { source: needs.source, kinds: causes.map(({ kind }) => kind), causes }
+      await recordObservation(store, observation, [], since)
+      unstored = undefined
+    },
+  }
+}
