@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runBinary } from '../helpers/binary.ts'
+import { runInTerminal } from '../helpers/terminal.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'otpd-config-files-'))
 const pipe = join(home, 'pipe')
@@ -55,4 +56,12 @@ test('a pipe is not read as configuration', async () => {
   const { stdout, stderr, exitCode } = await runBinary(home, ['config', 'check', '--config', pipe])
   expect(stdout + stderr).toContain(pipeFault)
   expect(exitCode).not.toBe(0)
+})
+
+test('a program under test has its default data directory below its home, also as root', async () => {
+  const args = ['config', 'show', '--json']
+  const terminal = runInTerminal(home, args)
+  await terminal.waitForExit()
+  for (const output of [(await runBinary(home, args)).stdout, terminal.text()])
+    expect(output).toContain(`"${home}/.local/share/otpd"`)
 })

@@ -179,7 +179,7 @@ describe('without a server', () => {
   })
 
   test('says on a client machine that the server is elsewhere, and skips its checks', async () => {
-    const env = { XDG_DATA_HOME: join(home, 'nowhere') }
+    const env = { STATE_DIRECTORY: '', XDG_DATA_HOME: join(home, 'nowhere') }
     const args = ['doctor', '--json', '--server', 'http://otpd.invalid', '--timeout', '5s']
     // Root's default data directory is elsewhere, and may exist on this machine.
     if (process.getuid?.() === 0 && existsSync('/var/lib/otpd')) return

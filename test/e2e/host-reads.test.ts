@@ -242,7 +242,7 @@ test('commands that read change nothing in the directory of a stopped server, an
   expect(own).toEqual({ exitCode: 8, stdout: '▲ Nothing found for +14155550100 in ~/data\n', stderr: '' })
   // The default of root is a directory of the machine.
   const other = process.getuid?.() === 0 ? '/var/lib/otpd' : '~/.local/share/otpd'
-  const { stderr } = await runBinary(home, ['admin', 'list'])
+  const { stderr } = await runBinary(home, ['admin', 'list'], { env: { STATE_DIRECTORY: '' } })
   expect(stderr.split('\n').slice(0, 2)).toEqual([
     `Data directory: ${other} (the default; --data-dir names another).`,
     `Warning: the server that you are logged in to, ${server.url}, uses another data directory: your account there, ada@example.com, is not in ${other}.`,

@@ -28,14 +28,14 @@ export type ServerOptions = {
 
 export type RunningServer = Awaited<ReturnType<typeof startServer>>
 
-/** Runs the binary until it exits. It inherits only PATH from this process's environment. */
+/** Runs the binary until it exits, in the environment of `testEnvironment`. */
 export async function runBinary(
   home: string,
   args: string[],
   { env = {}, input, cwd }: RunOptions = {},
 ): Promise<RunResult> {
   assertBinaryExists()
-  return await runToEnd([binaryPath, ...args], { env: cleanEnvironment(home, env), cwd: cwd ?? home, input })
+  return await runToEnd([binaryPath, ...args], { env: testEnvironment(home, env), cwd: cwd ?? home, input })
 }
 
 /** Runs a program until it exits, with the text on standard input. */
@@ -67,7 +67,7 @@ export async function startServer(options: ServerOptions = {}) {
   const home = options.home ?? mkdtempSync(join(tmpdir(), 'otpd-home-'))
   const dataDir = options.dataDir ?? join(home, 'data')
   const child = Bun.spawn([options.binary ?? binaryPath, 'serve', ...(options.args ?? [])], {
-    env: cleanEnvironment(home, {
+    env: testEnvironment(home, {
       ...(options.dataDir !== null && { OTPD_DATA_DIR: dataDir }),
       OTPD_LISTEN: '127.0.0.1:0',
       OTPD_LOG_FORMAT: 'json',
@@ -122,9 +122,14 @@ function assertBinaryExists() {
   if (!existsSync(binaryPath)) throw new Error(`There is no ${binaryPath}. Build it first: npm run build`)
 }
 
-const cleanEnvironment = (home: string, env: Record<string, string>) => ({
+/**
+ * Environment of a program under test. It inherits only PATH from this process. The default data directory is below the
+ * home also for root, whose default is otherwise a directory of the machine.
+ */
+export const testEnvironment = (home: string, env: Record<string, string> = {}) => ({
   PATH: process.env.PATH ?? '',
   HOME: home,
+  STATE_DIRECTORY: join(home, '.local/share/otpd'),
   ...env,
 })
 

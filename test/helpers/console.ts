@@ -1,4 +1,4 @@
-import { binaryPath, startServer, type ServerOptions } from './binary.ts'
+import { binaryPath, startServer, testEnvironment, type ServerOptions } from './binary.ts'
 import { openScreen, type Size } from './screen.ts'
 
 export const email = 'ada@example.com'
@@ -38,7 +38,7 @@ export async function startConsoleHost(options: ServerOptions = {}) {
     ) {
       const terminal = openScreen(
         [binaryPath, 'console', ...args],
-        { PATH: process.env.PATH ?? '', HOME: home, OTPD_SERVER: server.url, ...env },
+        testEnvironment(home, { OTPD_SERVER: server.url, ...env }),
         size,
       )
       terminals.push(terminal)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { commandPath, findCommand } from '../../cli/help.ts'
 import { createProgram } from '../../cli/program.ts'
 import { processIo } from '../../cli/terminal/terminal.ts'
-import { binaryPath, runToEnd, startServer } from './binary.ts'
+import { binaryPath, runToEnd, startServer, testEnvironment } from './binary.ts'
 
 const root = join(import.meta.dir, '../..')
 
@@ -61,7 +61,7 @@ export async function createReader() {
       const { stdout, stderr, exitCode } = await runToEnd(['sh', '-c', command], {
         cwd: folder,
         env: {
-          HOME: folder,
+          ...testEnvironment(folder),
           PATH: `${join(folder, 'bin')}:${process.env.PATH ?? ''}`,
           OTPD_SERVER: server.url,
           OTPD_DATA_DIR: server.dataDir,

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { binaryPath, runBinary, type RunResult } from './binary.ts'
+import { binaryPath, runBinary, testEnvironment, type RunResult } from './binary.ts'
 import { runInTerminal } from './terminal.ts'
 
 export type SeparateOutputOptions = {
@@ -23,7 +23,7 @@ export async function runWithSeparateOutput(
   if (interruptAfter === undefined)
     return await runBinary(home, args, { env, ...(input !== undefined && { input }) })
   const child = Bun.spawn([binaryPath, ...args], {
-    env: { PATH: process.env.PATH ?? '', HOME: home, ...env },
+    env: testEnvironment(home, env),
     cwd: home,
     stdin: 'ignore',
     stdout: 'pipe',

@@ -1,4 +1,4 @@
-import { binaryPath } from './binary.ts'
+import { binaryPath, testEnvironment } from './binary.ts'
 
 export type TerminalOptions = {
   env?: Record<string, string>
@@ -11,7 +11,7 @@ export type TerminalOptions = {
 export type TerminalRun = ReturnType<typeof runInTerminal>
 
 /**
- * Runs `dist/otpd` with a terminal as stdin, stdout and stderr, and only PATH of this process's environment. `text` has no
+ * Runs `dist/otpd` with a terminal as stdin, stdout and stderr, in the environment of `testEnvironment`. `text` has no
  * colours and no cursor movements.
  */
 export function runInTerminal(home: string, args: string[], options: TerminalOptions = {}) {
@@ -25,7 +25,7 @@ export function runInTerminal(home: string, args: string[], options: TerminalOpt
   const closed = Promise.withResolvers<void>()
 
   const child = Bun.spawn([...command, ...args], {
-    env: { PATH: process.env.PATH ?? '', HOME: home, TERM: 'xterm-256color', ...env },
+    env: testEnvironment(home, { TERM: 'xterm-256color', ...env }),
     cwd: home,
     terminal: {
       cols: columns,
