@@ -1,4 +1,4 @@
-import type { GuardRule } from '../model/guard.ts'
+import type { GuardCounts, GuardRule } from '../model/guard.ts'
 import { utcDay } from '../../shared/durations.ts'
 
 /**
@@ -15,10 +15,11 @@ export const allowances = {
   /** Messages that all countries of a developer may send together beyond their own allowances, and one of them. */
   pool: { perDay: 300, perCountry: 100 },
   /**
-   * Codes of other systems to a country, whose verification is not seen: as many times the greatest of the days one to two
-   * weeks ago. Days with an alert count up to twice what was usual by then.
+   * Codes of other systems to a country, whose verification is not seen: as many times the greatest of the last 14 days. Days
+   * of the last week count up to `base` or the greatest of the week before. An allowance that is spent is held: an attacker
+   * must not widen it by spending it.
    */
-  relay: { base: 300, growth: 3, duringAlert: 2 },
+  relay: { base: 300, growth: 3 },
   /** A country that `guard.countries` names has its own base instead of the pool: a launch is the operator's decision. */
   named: { base: 100, launchBase: 1_000, launchDays: 7 },
 } as const
@@ -77,9 +78,18 @@ export const allowanceOf = (kind: 'country' | 'prefix' | 'network' | 'device', e
 export const countryAllowance = (evidence: number, base: number | undefined): number =>
   allowanceOf('country', evidence) + (base ?? allowances.pool.perCountry)
 
-/** Allowance of the codes of other systems to a country. */
-export const relayAllowance = (usualDay = 0, base = 0): number =>
-  Math.max(allowances.relay.base, allowances.relay.growth * usualDay, base)
+/** Allowance of the codes of other systems to a country. @param held what it was when it was spent; 0 if it was not */
+export function relayAllowance(
+  { usualDay = 0, earlierDay = 0, launchDay }: Pick<GuardCounts, 'usualDay' | 'earlierDay' | 'launchDay'>,
+  held: number,
+  now: number,
+): number {
+  const { relay, named } = allowances
+  const own = Math.max(relay.base, namedBase(launchDay, now) ?? 0)
+  if (held > 0) return Math.max(held, own)
+  const least = launchDay ? named.launchBase : relay.base
+  return Math.max(own, relay.growth * Math.min(usualDay, Math.max(least, earlierDay)))
+}
 
 /** Own base of the allowance of a country that `guard.countries` has named since a day: more in its first days. */
 export const namedBase = (launchDay: number | undefined, now: number): number | undefined => {

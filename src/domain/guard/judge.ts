@@ -79,7 +79,8 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     }
     // An attacker's networks are known by what they try, or each would be new until one of its messages passes.
     else if (isShared) network?.add('earlier', ledger.now, scarcity.refused)
-    if (isShared || violatedRules.includes('COUNTRY_UNVERIFIED')) holdEvidence(country)
+    // For as long as the allowance is spent: customers who are refused leave no evidence.
+    if (isShared || violatedRules.includes('COUNTRY_UNVERIFIED')) country.hold(usages.country.evidence)
     const alert = findAlert(message, violatedRules, country, prefix, pool)
     const isOffered = settings.challenge !== null && message.challenge !== undefined && !hasPassed
     const needsChallenge = isBlocked && isOffered && findExceeded(usages, challengeTimes).length === 0
@@ -99,10 +100,12 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
    */
   function judgeRelayed(ledger: Ledger, keys: RelayKeys, message: GuardedMessage): GuardVerdict {
     const [relay, country] = [ledger.open(keys.volume), ledger.open(keys.country)]
-    const base = noteLaunch(relay, message)
+    noteLaunch(relay, message)
     noteHours(ledger, relay, true)
     const { unverified, evidence } = country.usage()
-    const isUnusual = relay.usage().unverified >= relayAllowance(relay.windows.usualDay, base)
+    const allowance = relayAllowance(relay.windows, relay.held(), ledger.now)
+    const isUnusual = relay.usage().unverified >= allowance
+    if (isUnusual && isEnforced) relay.hold(allowance)
     const isExceeded = isUnusual && unverified >= scarcity.from * allowanceOf('country', evidence)
     const blocked = isExceeded && isEnforced
     if (!blocked) relay.count(ledger.now, 1)
@@ -159,6 +162,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       if (judged) violatedRules.push(...judged.violatedRules)
       const blocked = isStopped || judged?.blocked === true
       if (!blocked) for (const { key, amount } of caps) ledger.open(key).add('unverified', now, amount)
+      if (!blocked && keys.usual) ledger.open(keys.usual).add('hours', now, 1)
       const hour = hourOf(now)
       const code = message.country ?? noCountry
       const count = { flagged: blocked ? 0 : 1, blocked: blocked ? 1 : 0 }
@@ -236,13 +240,6 @@ function takeSolution(ledger: Ledger, { challenge }: GuardedMessage, key: string
   if (!solution.isNew) return false
   solution.add('unverified', ledger.now, 1)
   return true
-}
-
-/** Keeps the evidence for as long as the allowance is spent, so that an attack does not lower it. */
-function holdEvidence(country: Subject): void {
-  const { heldOn, held = 0 } = country.windows
-  const [today, { evidence }] = [utcDay(country.now), country.usage()]
-  if (heldOn !== today || held < evidence) country.note({ held: evidence, heldOn: today })
 }
 
 type Subjects = ReturnType<typeof openSubjects>

@@ -56,6 +56,8 @@ export type GuardKeys = {
   subjects?: SubjectKeys
   /** Set for a message with the code of another system that is counted. */
   relay?: RelayKeys
+  /** History of the codes of other systems to a country, set for one that the developer's rules allow: it becomes usual. */
+  usual?: string | undefined
   /** Messages of the installation on a day, and their cost, where they have a limit. */
   total?: string | undefined
   spend?: string | undefined
@@ -152,9 +154,10 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       if (isExempt(message)) return undefined
       // A list that forbids the message decides alone.
       if (mode === 'enforce' && violatedListRules(settings, message).length > 0) return {}
-      const { challenge } = message
+      const { challenge, isRelayed, listing } = message
       return {
         ...(sender.isKnownPhone ? {} : keysOfCounts(message, sender)),
+        usual: isRelayed && listing?.allowedBy ? historyKey(relayKeys(message).volume) : undefined,
         total: totalPerDay > 0 ? `total ${utcDay(now)}` : undefined,
         spend: keyOfBudget(now),
         challenge: challenge?.outcome === 'passed' && !sender.isKnownPhone ? challenge.once : undefined,

@@ -119,15 +119,13 @@ async function readUsage(
     if (country === '' || subject.endsWith(' history')) continue
     const counts = new Subject(subject, row, now)
     const { unverified, evidence } = counts.usage()
-    const base = countries.includes(country)
-      ? namedBase(row.windows.launchDay ?? utcDay(now), now)
-      : undefined
+    const launchDay = countries.includes(country) ? (row.windows.launchDay ?? utcDay(now)) : undefined
     if (country === 'pool') usage.pools.push({ developerId, allowance: allowances.pool.perDay, unverified })
     else if (kind === 'relay') {
-      const allowance = Math.round(relayAllowance(row.windows.usualDay, base))
+      const allowance = Math.round(relayAllowance({ ...row.windows, launchDay }, counts.held(), now))
       usage.relays.push({ developerId, country, allowance, unverified })
     } else {
-      const allowance = countryAllowance(evidence, base)
+      const allowance = countryAllowance(evidence, namedBase(launchDay, now))
       const spent = { allowance, unverified, fromPool: counts.total('drawn') }
       usage.allowances.push({ developerId, country, verifiedPhones: evidence, ...spent })
     }
@@ -164,7 +162,7 @@ function describeRules(settings: GuardSettings): RuleStatus[] {
     PREFIX_UNVERIFIED: `${growing(prefix, 'there')}, to numbers that differ in their last four digits`,
     NETWORK_UNVERIFIED: growing(network, 'from it'),
     DEVICE_UNVERIFIED: growing(device, 'from it'),
-    RELAY_VOLUME: `codes of other systems to a country: ${relay.base} in 24 hours, or ${relay.growth} times the most of a day one to two weeks ago, and what half of its allowance has left`,
+    RELAY_VOLUME: `codes of other systems to a country: ${relay.base} in 24 hours, or ${relay.growth} times the most of a day of the last 14, and what half of its allowance has left`,
     TOTAL_DAILY: totalPerDay > 0 ? `${totalPerDay} messages of all developers` : null,
     SPEND_DAILY:
       spendPerDay > 0 ? `messages of all developers that cost ${formatPrice(spendPerDay)} a UTC day` : null,

@@ -113,15 +113,27 @@ export class Subject {
 
   /** Tells what an allowance is compared with. */
   usage(): Usage {
-    const { held = 0, heldOn = 0 } = this.windows
     const inFlight = this.inLast('recent')
     return {
       unverified: this.total('unverified'),
       lastHour: Math.max(0, this.inLast('unverified') - inFlight),
       earlier: this.total('earlier'),
       inFlight,
-      evidence: Math.max(this.total('evidence'), heldOn > utcDay(this.now) - evidenceDays ? held : 0),
+      evidence: Math.max(this.total('evidence'), this.held()),
     }
+  }
+
+  /** Holds an allowance that is spent, or its evidence, at what it is. */
+  hold(amount: number): void {
+    const { heldOn, held = 0 } = this.windows
+    const today = utcDay(this.now)
+    if (heldOn !== today || held < amount) this.note({ held: amount, heldOn: today })
+  }
+
+  /** Amount that was held in the last 14 days; otherwise 0. */
+  held(): number {
+    const { held = 0, heldOn = 0 } = this.windows
+    return heldOn > utcDay(this.now) - evidenceDays ? held : 0
   }
 
   total(name: WindowName): number {

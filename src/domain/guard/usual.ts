@@ -1,7 +1,6 @@
 import { alertMs, type GuardAlert, type GuardRule } from '../model/guard.ts'
 import { noCountry } from '../model/phone.ts'
 import { hourMs } from '../../shared/durations.ts'
-import { allowances } from './allowances.ts'
 import { historyKey, type GuardedMessage } from './row-keys.ts'
 import { hourOf, type Ledger, type Subject } from './subject.ts'
 
@@ -25,9 +24,6 @@ const unknown = -1
 /**
  * Moves the hours that ended since the last message of a country into its history, once an hour, and computes what is usual
  * now: the mean of this hour, and of those next to it, of the last two weeks, and the greatest of the 14 days before the last.
- *
- * For codes of other systems the last week is left out. Their allowance follows from what is usual, so that an attacker
- * who spends it raises the next one: once a week instead of once a day.
  */
 export function noteHours(ledger: Ledger, country: Subject, isRelayed = false): void {
   const { now, windows, alertedAt } = country
@@ -35,10 +31,8 @@ export function noteHours(ledger: Ledger, country: Subject, isRelayed = false): 
   const { hour: from = 0, usualHour = 0, usualDay = 0 } = windows
   if (from === hour) return
   const history = ledger.open(historyKey(country.key))
-  const [growth, least] = isRelayed
-    ? [allowances.relay.duringAlert, allowances.relay.base / 24]
-    : [alarm.growth, 1]
-  const limit = growth * Math.max(usualHour, usualDay / 24, least)
+  // Codes of other systems count in full: of them an attacker gets the allowance, which is held while it is spent.
+  const limit = isRelayed ? Infinity : alarm.growth * Math.max(usualHour, usualDay / 24, 1)
   for (let age = Math.min(25, hour - from); age >= 1; age--) {
     const count = country.countAt('unverified', age)
     const isDuringAlert = Math.abs((hour - age + 0.5) * hourMs - alertedAt) < 1.5 * alertMs
@@ -50,14 +44,14 @@ export function noteHours(ledger: Ledger, country: Subject, isRelayed = false): 
     for (let age = first; age < first + hours; age++) count += history.countAt('hours', age)
     return count
   }
-  // In the first week of a country there is no usual hour yet; for codes of other systems until a day before the last week is
-  // whole.
-  const isYoung = sum(weekHours + (isRelayed ? 25 : -1), 15 * 24) === 0
+  // In the first week of a country there is no usual hour yet.
+  const isYoung = sum(weekHours - 1, 15 * 24) === 0
   const days = Array.from({ length: 14 }, (_, day) => sum(25 + 24 * day, 24))
   country.note({
     hour,
     usualHour: isYoung ? unknown : (sum(weekHours - 1, 3) + sum(2 * weekHours - 1, 3)) / 6,
-    usualDay: Math.max(...days.slice(isRelayed ? 6 : 0)),
+    usualDay: Math.max(...days),
+    ...(isRelayed && { earlierDay: Math.max(...days.slice(6)) }),
   })
 }
 

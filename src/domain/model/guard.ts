@@ -51,7 +51,9 @@ export type GuardCounts = {
   hour?: number
   usualHour?: number
   usualDay?: number
-  /** Evidence when the allowance was last spent, and that day: customers who were refused leave none. */
+  /** The most codes of other systems of a day a week or more ago. */
+  earlierDay?: number
+  /** Evidence when the allowance was last spent, or the allowance for codes of other systems, and that day. */
   held?: number
   heldOn?: number
 }

@@ -228,32 +228,6 @@ test('a clock that was ahead and is set back lets no more messages leave, and si
   expect(alerts).toHaveLength(2)
 })
 
-test('codes of other systems take 300 a day and country, or three times the most of a day a week ago', async () => {
-  const bench = createGuardBench()
-  const day = async (count: number, overrides: Partial<GuardedMessage> = {}) => {
-    const rules = await sendSlowly(bench, count, dayMs / count, { isRelayed: true, ...overrides })
-    return countOf(rules, '')
-  }
-  expect(await day(400)).toBe(300)
-  expect(await day(100, { country: 'BE' })).toBe(100)
-  for (let n = 0; n < 7; n++) await day(200)
-  const left = await day(900)
-  expect(left).toBeGreaterThan(580)
-  expect(left).toBeLessThanOrEqual(900)
-  expect((await bench.send(1, {}, stranger)).rules).toEqual([''])
-  expect(bench.usage('dev_1 NL').unverified).toBe(1)
-})
-
-test('an attacker who spends the allowance of relays day after day does not widen it daily', async () => {
-  const bench = createGuardBench()
-  for (const most of [300, 900, 1_800]) {
-    const left: number[] = []
-    for (let day = 0; day < 7; day++)
-      left.push(countOf(await sendSlowly(bench, 2_000, dayMs / 2_000, { isRelayed: true }), ''))
-    expect(Math.max(...left)).toBeLessThanOrEqual(most)
-  }
-})
-
 describe('a prefix, a network and a device', () => {
   test('are a number without its last four digits, an IPv4 /24 or an IPv6 /56', async () => {
     const bench = createGuardBench({ countries: ['NL'] })

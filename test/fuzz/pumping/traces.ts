@@ -164,7 +164,7 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
     sent: pumped.reduce((sum, { sent }) => sum + sent, 0),
     left: greatestOfADay(pumped.flatMap(({ left }) => left)),
     ownPhones,
-    bound: boundOf(attacks, allowance, ownPhones, days),
+    bound: boundOf(attacks, allowance, ownPhones),
     evidence: attacks.every(isCold) || evidenceBefore === 0 ? 1 : simulation.evidence(code) / evidenceBefore,
     target,
     alertMs: alert && alert.at - from,
@@ -173,25 +173,15 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
 
 const isCold = ({ to }: Attack) => to !== 'converting'
 
-/**
- * How far an attacker widens the allowance of relays. A day of the full allowance is usual a week later, and three times as
- * much leaves; from then on the guard alerts, and days with an alert count twice as many as usual.
- */
-function relayGrowth(days: number): number {
-  const weeks = Math.floor((days * 24) / (7 * 24 + 1))
-  const { growth, duringAlert } = allowances.relay
-  return weeks === 0 ? 1 : growth * duringAlert ** (weeks - 1)
-}
-
 /** Most messages that attacks may get sent in 24 hours. @param allowance of the country with evidence */
-function boundOf(attacks: readonly Attack[], allowance: number, ownPhones: number, days: number): number {
+function boundOf(attacks: readonly Attack[], allowance: number, ownPhones: number): number {
   const { pool, country, relay } = allowances
   const seen = attacks.filter(({ isRelayed }) => !isRelayed)
   const relayed = attacks.filter(({ isRelayed }) => isRelayed)
   return (
     (attacks.every(isCold) ? 0 : allowance) +
     (seen.some(isCold) ? pool.perDay + country.perPhone * ownPhones : 0) +
-    relayed.reduce((sum, { to }) => sum + (to === 'converting' ? 1 : to), 0) * relay.base * relayGrowth(days)
+    relayed.reduce((sum, { to }) => sum + (to === 'converting' ? 1 : to), 0) * relay.base
   )
 }
 

@@ -368,9 +368,21 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
     expect((await relayCounts('IT')).messages).toBe(0)
   })
 
+  test('the guard counts messages that a rule allows as usual, and not in the allowance', async () => {
+    const body = { effect: 'allow', value: 'AT' }
+    expect((await service.request('POST', '/v1/guard/rules', { as: owner, body })).status).toBe(201)
+    expect((await deliver({ phone: '+436641234567' })).status).toBe(200)
+    expect((await relayCounts('AT')).messages).toBe(0)
+    const history = (await guardRows()).find(({ subject }) => subject.endsWith(' AT relay history'))
+    expect(JSON.parse(history?.windows ?? '{}').hours).toEqual([expect.any(Number), 1])
+  })
+
+  const guardRows = async () =>
+    (await readOpened(database(), 'guardUsage')) as Array<{ subject: string; windows: string }>
+
   /** Messages that the guard counts for a country, and subjects other than relays that it counts. */
   async function relayCounts(country: string) {
-    const rows = (await readOpened(database(), 'guardUsage')) as Array<{ subject: string; windows: string }>
+    const rows = await guardRows()
     const row = rows.find(({ subject }) => subject === `${owner.developer.id} ${country} relay`)
     const [, ...unverified] = (JSON.parse(row?.windows ?? '{}').unverified ?? []) as number[]
     return {
