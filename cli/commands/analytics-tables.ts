@@ -105,7 +105,7 @@ const medianText = ({ medianSeconds }: BreakdownRow) =>
 
 type CsvRow = Record<string, string | number | null>
 
-/** Formats CSV (RFC 4180). @param columns default: those of the first row */
+/** Formats CSV (RFC 4180) that runs no formulas in spreadsheets. @param columns default: those of the first row */
 export const toCsv = (rows: readonly CsvRow[], columns: readonly string[] = Object.keys(rows[0] ?? {})) =>
   [columns, ...rows.map((row) => columns.map((column) => row[column]))]
     .map((cells) => cells.map(toCsvCell).join(','))
@@ -139,7 +139,13 @@ export const costsCsv = (rows: readonly CostRow[]) =>
     ['country', 'name', 'provider', ...countColumns, 'saved'],
   )
 
+/** Start of a text that spreadsheets run as a formula; the names of applications may begin with it. */
+const formulaStart = /^[=+\-@\t\r]/
+/** Money is decimal text, and savings can be negative. */
+const decimalNumber = /^-?\d+(?:\.\d+)?$/
+
 function toCsvCell(value: string | number | null | undefined) {
-  const text = String(value ?? '')
+  const content = String(value ?? '')
+  const text = formulaStart.test(content) && !decimalNumber.test(content) ? `'${content}` : content
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

@@ -223,6 +223,9 @@ describe('analytics costs', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({
       data: [{ key: 'DE', provider: 'spare', cost: '1234.5' }, {}, {}],
     })
+    cli.respond = respondCosts('-1.25')
+    const negative = await cli.home.otpd(['analytics', 'costs', '--csv'])
+    expect(negative.stdout.split('\n')[1]).toEndWith(',-1.25')
     cli.respond = () => pageResponse()
     expect((await cli.home.otpd(['analytics', 'costs', '--csv'])).stdout).toBe(`${heading}\n`)
   })
@@ -264,6 +267,19 @@ describe('analytics --by', () => {
     cli.respond = () => pageResponse()
     const empty = await cli.home.otpd(['analytics', '--by', 'country', '--csv'])
     expect(empty.stdout).toMatch(/^key,name,sent,[^\n]*\n$/)
+  })
+
+  test.each([
+    ['=1+1', "'=1+1"],
+    ['+1 shop', "'+1 shop"],
+    ['-2+3', "'-2+3"],
+    ['@SUM(A1)', "'@SUM(A1)"],
+    ['=HYPERLINK("https://x.test","a")', `"'=HYPERLINK(""https://x.test"",""a"")"`],
+    ['a=b', 'a=b'],
+  ])('keeps spreadsheets from running the name %s', async (name, cell) => {
+    cli.respond = () => pageResponse({ ...counts, key: 'app_1', name, sent: 1 })
+    const { stdout } = await cli.home.otpd(['analytics', '--by', 'application', '--csv'])
+    expect(stdout.split('\n')[1]).toStartWith(`app_1,${cell},1,`)
   })
 
   test('is restricted to one country, channel or provider', async () => {
