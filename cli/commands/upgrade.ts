@@ -12,7 +12,7 @@ import { withProgress } from '../terminal/progress.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 import { rewriteExtras } from '../upgrade/extras.ts'
-import { findInstallation } from '../upgrade/installation.ts'
+import { findInstallation, upgradeCommand } from '../upgrade/installation.ts'
 import { downloadProgram, readLatest, type SignaturePolicy } from '../upgrade/release.ts'
 import { replaceProgram, writeNewProgram } from '../upgrade/replace.ts'
 import { findService } from '../upgrade/service.ts'
@@ -58,7 +58,7 @@ export function addUpgradeCommand(program: Command, runCommand: RunCommand) {
             ? `otpd ${printable(latest)} can be installed; this is ${version}.`
             : `otpd ${version} is the newest.`,
         )
-        if (isNewer) output.suggestNext('otpd upgrade')
+        if (isNewer) output.suggestNext(build.target === null ? 'git pull' : upgradeCommand(process.execPath))
         return isNewer ? exitCodes.negative : exitCodes.done
       }),
     )

@@ -30,6 +30,10 @@ export function findInstallation(executable: string): Installation {
   return { path, keptFolder }
 }
 
+/** Returns the command that upgrades a program: that of its package manager, if one owns it. */
+export const upgradeCommand = (executable: string): string =>
+  managerCommand(realpathSync(executable)) ?? 'otpd upgrade'
+
 /** Returns the command that upgrades a program of a package manager; undefined for any other. */
 function managerCommand(path: string): string | undefined {
   const byPath: [RegExp, string][] = [

@@ -187,6 +187,11 @@ describe('changes nothing', () => {
     const deb = await upgrade(['--allow-unsigned'], { env })
     expect(deb).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('apt install') })
     expect(bed.requests).toEqual([])
+    const check = await upgrade(['--check', '--allow-unsigned'], { program })
+    expect(check).toMatchObject({
+      exitCode: 8,
+      stderr: expect.stringContaining('Next: npm install otpd@latest'),
+    })
   })
 })
 
