@@ -1,6 +1,6 @@
 import { describeError, formatElapsed, type FuzzPart } from './fuzz-part.ts'
 import { searchWorst } from './pumping/search.ts'
-import { runTrace, traces, type Figures, type Trace } from './pumping/traces.ts'
+import { runTrace, shareOf, traces, worstDay, type Figures, type Trace } from './pumping/traces.ts'
 
 /** Traces of the short form: one of each goal. */
 const shortTraces = [0, 3, 4, 6, 9, 11, 15, 21]
@@ -20,7 +20,7 @@ export const pumping: FuzzPart = {
     print(
       `${isShort ? shortDays : fullDays} days; left in the worst 24 hours / bound; honest users refused: of the target's worst`,
     )
-    print('day, of the target, of others / evidence that is left / first alert')
+    print('day, of the target, of others / without a code: the same / evidence that is left / first alert')
     for (const trace of chosen) {
       const started = performance.now()
       try {
@@ -43,10 +43,14 @@ export const pumping: FuzzPart = {
 }
 
 function formatFigures({ left, bound, sent, days, ofTarget, ofOthers, evidence, alertMs, target }: Figures) {
-  const share = ({ users, refused }: Figures['ofTarget']) => (users > 0 ? percent(refused / users) : '–')
+  const shares = (kind: 'refused' | 'lost') =>
+    [worstDay(days, kind), shareOf(ofTarget, kind), shareOf(ofOthers, kind)]
+      .map((share) => percent(share))
+      .join(', ')
   return [
     sent > 0 ? `${left} of ${bound}` : '–',
-    `${percent(Math.max(...days))}, ${share(ofTarget)}, ${share(ofOthers)}`,
+    shares('refused'),
+    shares('lost'),
     percent(evidence, 0),
     alertMs === undefined ? '–' : `${(alertMs / 60_000).toFixed(0)} min`,
     target?.code ?? '',
@@ -60,11 +64,14 @@ function findMissed({ goal, attack }: Trace, figures: Figures): string[] {
     if (most !== undefined && !(value <= most))
       missed.push(`${name} ${value.toFixed(4)}, goal ${most.toFixed(4)}`)
   }
-  const share = ({ users, refused }: Figures['ofTarget']) => (users > 0 ? refused / users : 0)
   if (attack) check('messages of a day', left, goal.isCold ? bound : (goal.ofAllowance ?? 1) * bound)
-  check('honest users of the worst day refused', attack ? Math.max(...days) : share(ofTarget), goal.refused)
-  check('honest users of a later day refused', Math.max(...days.slice(1)), goal.refusedLater)
-  check('honest users of other countries refused', share(ofOthers), 0.001)
+  check(
+    'honest users of the worst day refused',
+    attack ? worstDay(days, 'refused') : shareOf(ofTarget, 'refused'),
+    goal.refused,
+  )
+  check('honest users of a later day refused', worstDay(days.slice(1), 'refused'), goal.refusedLater)
+  check('honest users of other countries refused', shareOf(ofOthers, 'refused'), 0.001)
   check('known phones refused', refusedKnown, 0)
   check('evidence that was lost', 0.9 - evidence, 0)
   if (goal.alertMinutes !== undefined) check('alert', alertMs ?? Infinity, goal.alertMinutes * 60_000)

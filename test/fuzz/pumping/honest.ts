@@ -2,22 +2,15 @@ import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { personAddress, randomPhone, type Country } from './population.ts'
 import type { SimulatedRequest, Simulation } from './simulation.ts'
 
-/** Honest people of a period, and those who were refused a code. */
-export type HonestCount = {
-  users: number
-  refused: number
-  refusedKnown: number
-  refusedByCountry: Map<string, number>
-  usersByCountry: Map<string, number>
-}
+/** People, those who were refused a code at least once, and those who gave up without one. */
+export type UserCount = { users: number; refused: number; lost: number }
 
-export const noHonest = (): HonestCount => ({
-  users: 0,
-  refused: 0,
-  refusedKnown: 0,
-  refusedByCountry: new Map(),
-  usersByCountry: new Map(),
-})
+export const noUsers = (): UserCount => ({ users: 0, refused: 0, lost: 0 })
+
+/** Honest people of a period. */
+export type HonestCount = { byCountry: Map<string, UserCount>; refusedKnown: number }
+
+export const noHonest = (): HonestCount => ({ byCountry: new Map(), refusedKnown: 0 })
 
 /** Share of the people who come back with a phone that they verified before. */
 const returning = 0.25
@@ -25,12 +18,17 @@ const typingErrors = 0.03
 /** Shares of the people without a code that ask for another message, and that try again later that day. */
 const resendsOfLost = 0.3
 const laterOfLost = 0.03
+/** How often a person who is refused tries again before giving up. */
+const triesAgain = 3
 
 type Person = { phone: string; clientIp: string }
 
+/** A person who wants a code. */
+type Visit = { country: Country; person: Person; conversion: number; refusals: number; hasCode: boolean }
+
 /**
  * Creates honest people as they are: some ask for the code again, some mistype their number and correct it, some give
- * up, some come back hours later.
+ * up, some come back hours later. Those who are refused try again after a minute or two.
  */
 export function createPeople(simulation: Simulation, random: () => number) {
   const customers = new Map<string, Person[]>()
@@ -39,47 +37,50 @@ export function createPeople(simulation: Simulation, random: () => number) {
   /** Seconds until a code is entered: 20 in the middle, minutes for some. */
   const entryMs = () => 1000 * Math.min(280, 6 + 14 * Math.exp(normal(random) * 0.9))
 
-  async function visit(
-    country: Country,
-    person: Person,
-    conversion: number,
-    at: number,
-    isRetry = false,
-  ): Promise<void> {
+  function countUser(country: Country, kind: keyof UserCount) {
+    const users = count.byCountry.get(country.code) ?? noUsers()
+    users[kind]++
+    count.byCountry.set(country.code, users)
+  }
+
+  /** Starts the visit of a new person. */
+  function arrive(country: Country, person: Person, conversion: number, at: number) {
+    countUser(country, 'users')
+    return visit({ country, person, conversion, refusals: 0, hasCode: false }, at, random() < typingErrors)
+  }
+
+  /** Counts a refusal, and lets the person try again. */
+  function refuse(visited: Visit, at: number, tryAgain: (now: number) => Promise<void>) {
+    if (visited.refusals === 0) countUser(visited.country, 'refused')
+    if (visited.refusals++ < triesAgain) {
+      simulation.schedule(at + 30_000 + random() * 2 * minuteMs, tryAgain)
+    } else if (!visited.hasCode) countUser(visited.country, 'lost')
+  }
+
+  async function visit(visited: Visit, at: number, isMistyped = false): Promise<void> {
+    const { country, person, conversion } = visited
     const isKnown = simulation.isKnown(person.phone)
     const { code, isRelayed = false } = country
     const target = { ...person, appId: 'app_0', country: code, numberType: null, isRelayed }
-    if (!isRetry) {
-      count.users++
-      count.usersByCountry.set(country.code, (count.usersByCountry.get(country.code) ?? 0) + 1)
-    }
-    let isRefused = false
-    const refuse = (phone = person.phone) => {
-      if (isRefused) return
-      isRefused = true
-      count.refused++
-      if (isKnown && phone === person.phone) count.refusedKnown++
-      count.refusedByCountry.set(country.code, (count.refusedByCountry.get(country.code) ?? 0) + 1)
-    }
-    if (!isRetry && random() < typingErrors) {
+    const again = (now: number) => visit(visited, now)
+    if (isMistyped) {
       // The last digits are wrong, or one in the middle.
       const place = person.phone.length - 1 - Math.floor(random() * 7)
       const wrong = (Number(person.phone[place]) + 1 + Math.floor(random() * 9)) % 10
       const phone = `${person.phone.slice(0, place)}${wrong}${person.phone.slice(place + 1)}`
-      if (!(await simulation.send({ ...target, phone }, undefined, true))) return refuse(phone)
-      return simulation.schedule(at + (20 + 60 * random()) * 1000, (now) =>
-        visit(country, person, conversion, now, true),
-      )
+      if (!(await simulation.send({ ...target, phone }, undefined, true))) return refuse(visited, at, again)
+      return simulation.schedule(at + (20 + 60 * random()) * 1000, again)
     }
     const request = await simulation.send(target, undefined, true)
-    if (!request) return refuse()
+    if (!request) {
+      if (isKnown) count.refusedKnown++
+      return refuse(visited, at, again)
+    }
+    visited.hasCode = true
     const succeeds = random() < (isKnown ? Math.max(success(conversion), 0.8) : success(conversion))
     if (succeeds) return enterLater(country, person, request, at)
-    if (random() < resendsOfLost) resendLater(request, at, refuse)
-    if (random() < laterOfLost)
-      simulation.schedule(at + hourMs * (0.5 + 6 * random()), (now) =>
-        visit(country, person, conversion, now, true),
-      )
+    if (random() < resendsOfLost) resendLater(visited, request, at)
+    if (random() < laterOfLost) simulation.schedule(at + hourMs * (0.5 + 6 * random()), again)
   }
 
   function enterLater(country: Country, person: Person, request: SimulatedRequest, at: number) {
@@ -98,12 +99,13 @@ export function createPeople(simulation: Simulation, random: () => number) {
     })
   }
 
-  function resendLater(request: SimulatedRequest, at: number, refuse: () => void) {
-    simulation.schedule(at + 35_000 + random() * minuteMs, async (now) => {
+  function resendLater(visited: Visit, request: SimulatedRequest, at: number) {
+    const resend = async (now: number) => {
       const resent = await simulation.send(request, request, true)
-      if (!resent) return refuse()
-      if (resent.resends < 3 && random() < resendsOfLost) resendLater(resent, now, refuse)
-    })
+      if (!resent) return refuse(visited, now, resend)
+      if (resent.resends < 3 && random() < resendsOfLost) resendLater(visited, resent, now)
+    }
+    simulation.schedule(at + 35_000 + random() * minuteMs, resend)
   }
 
   function newPerson(country: Country): Person {
@@ -127,14 +129,14 @@ export function createPeople(simulation: Simulation, random: () => number) {
         at += (-Math.log(1 - random()) * hourMs) / peak
         if (at >= until) return
         if (random() * peak <= perHour(at))
-          simulation.schedule(at, (now) => visit(country, newPerson(country), country.conversion, now))
+          simulation.schedule(at, (now) => arrive(country, newPerson(country), country.conversion, now))
       }
     },
 
     /** Lets one person from an address arrive. */
     arriveFrom(country: Country, clientIp: string, conversion: number, at: number): void {
       const person = { phone: randomPhone(country, random), clientIp }
-      simulation.schedule(at, (now) => visit(country, person, conversion, now))
+      simulation.schedule(at, (now) => arrive(country, person, conversion, now))
     },
   }
 }

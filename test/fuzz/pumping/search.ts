@@ -1,6 +1,6 @@
 import { seededRandom } from '../../helpers/seeded-random.ts'
 import type { Attack } from './attacks.ts'
-import { runTrace, type Figures } from './traces.ts'
+import { runTrace, shareOf, worstDay, type Figures } from './traces.ts'
 
 const days = 3
 const kept = 10
@@ -60,12 +60,12 @@ export async function searchWorst(seed: number, rounds: number) {
   return { lines: worst.map(describe), aboveBounds: worst.filter(isAboveBounds).map(describe) }
 }
 
-const shareElsewhere = ({ ofOthers: { users, refused } }: Figures) => (users > 0 ? refused / users : 0)
+const shareElsewhere = ({ ofOthers }: Figures) => shareOf(ofOthers, 'refused')
 
 /** A message too many for each of the attacker's phones, and each refused honest user, counts. */
 const harmOf = (figures: Figures) =>
   Math.max(0, figures.left / figures.bound - 1) +
-  Math.max(...figures.days) +
+  worstDay(figures.days, 'refused') +
   10 * shareElsewhere(figures) +
   (0.1 * figures.left) / figures.bound
 
@@ -73,9 +73,10 @@ const isAboveBounds = ({ figures }: Found) =>
   figures.left > figures.bound || shareElsewhere(figures) > 0.001 || figures.evidence < 0.9
 
 function describe({ attacks, tellsClientIp, isSmall, figures, harm }: Found): string {
-  const { left, bound, ownPhones, days: refused, ofOthers } = figures
-  const worstDay = `${(100 * Math.max(...refused)).toFixed(2)} % of its worst day`
+  const { left, bound, ownPhones, days, ofOthers } = figures
+  const percent = (kind: 'refused' | 'lost') => `${(100 * worstDay(days, kind)).toFixed(2)} %`
+  const ofDay = `${percent('refused')} of its worst day, ${percent('lost')} without a code`
   const where = `${isSmall ? ', small country' : ''}${tellsClientIp ? '' : ', clientIp not told'}`
   const owned = ownPhones > 0 ? ` with ${ownPhones} phones of its own` : ''
-  return `harm ${harm.toFixed(2)}: ${left} of ${bound} left${owned}, refused ${worstDay}, ${ofOthers.refused} of others: ${JSON.stringify(attacks)}${where}`
+  return `harm ${harm.toFixed(2)}: ${left} of ${bound} left${owned}, refused ${ofDay}, ${ofOthers.refused} of others: ${JSON.stringify(attacks)}${where}`
 }

@@ -2,7 +2,7 @@ import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import { seededRandom } from '../../helpers/seeded-random.ts'
 import { allowances } from '../../../src/domain/guard/allowances.ts'
 import { startAttack, type Attack } from './attacks.ts'
-import { byHour, createPeople } from './honest.ts'
+import { byHour, createPeople, noUsers, type UserCount } from './honest.ts'
 import { countryCodes, makeCountries, newCountry, type Country } from './population.ts'
 import { createSimulation } from './simulation.ts'
 
@@ -38,10 +38,10 @@ export type Figures = {
   sent: number
   /** Phones of the attacker that were verified. */
   ownPhones: number
-  /** Shares of the honest users of the attacked country who were refused, by day, and of all days. */
-  days: number[]
-  ofTarget: { users: number; refused: number }
-  ofOthers: { users: number; refused: number }
+  /** Honest users of the attacked country, by day, and of all days: those who were refused, and who never got a code. */
+  days: UserCount[]
+  ofTarget: UserCount
+  ofOthers: UserCount
   refusedKnown: number
   /** Evidence of the attacked country at the end, as a share of that at the start. */
   evidence: number
@@ -131,9 +131,9 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
     startAttack(simulation, attack, target ?? newCountry, { from, end, random }),
   )
   const figures = {
-    days: [] as number[],
-    ofTarget: { users: 0, refused: 0 },
-    ofOthers: { users: 0, refused: 0 },
+    days: [] as UserCount[],
+    ofTarget: noUsers(),
+    ofOthers: noUsers(),
     refusedKnown: 0,
   }
   let allowance = 0
@@ -149,12 +149,9 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
       readAllowance()
     }
     const honest = people.restart()
-    const [users, refused] = [honest.usersByCountry.get(code) ?? 0, honest.refusedByCountry.get(code) ?? 0]
-    figures.days.push(users > 0 ? refused / users : 0)
-    figures.ofTarget.users += users
-    figures.ofTarget.refused += refused
-    figures.ofOthers.users += honest.users - users
-    figures.ofOthers.refused += honest.refused - refused
+    figures.days.push(honest.byCountry.get(code) ?? noUsers())
+    for (const [country, users] of honest.byCountry)
+      addUsers(country === code ? figures.ofTarget : figures.ofOthers, users)
     figures.refusedKnown += honest.refusedKnown
   }
   const alert = simulation.alerts.find(({ at }) => at >= from)
@@ -170,6 +167,20 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
     alertMs: alert && alert.at - from,
   }
 }
+
+function addUsers(sum: UserCount, { users, refused, lost }: UserCount) {
+  sum.users += users
+  sum.refused += refused
+  sum.lost += lost
+}
+
+/** Share of people who were refused, or who never got a code. */
+export const shareOf = (users: UserCount, kind: 'refused' | 'lost') =>
+  users.users > 0 ? users[kind] / users.users : 0
+
+/** Greatest share of a day. */
+export const worstDay = (days: readonly UserCount[], kind: 'refused' | 'lost') =>
+  Math.max(0, ...days.map((day) => shareOf(day, kind)))
 
 const isCold = ({ to }: Attack) => to !== 'converting'
 
