@@ -96,7 +96,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
   /**
    * Compares a message with the code of another system with what is usual, because most callers never tell whether it was
    * verified, and counts it if it passes. Beyond that the allowance of the country pays, which has evidence if they do, up to
-   * where it is scarce. The rest is for sends, whose networks distinguish customers from strangers.
+   * where it may be scarce. The rest is for sends, whose networks distinguish customers from strangers.
    */
   function judgeRelayed(ledger: Ledger, keys: RelayKeys, message: GuardedMessage): GuardVerdict {
     const [relay, country] = [ledger.open(keys.volume), ledger.open(keys.country)]
@@ -106,7 +106,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     const allowance = relayAllowance(relay.windows, relay.held(), ledger.now)
     const isUnusual = relay.usage().unverified >= allowance
     if (isUnusual && isEnforced) relay.hold(allowance)
-    const isExceeded = isUnusual && unverified >= scarcity.from * allowanceOf('country', evidence)
+    const isExceeded = isUnusual && unverified >= scarcity.least * allowanceOf('country', evidence)
     const blocked = isExceeded && isEnforced
     if (!blocked) relay.count(ledger.now, 1)
     if (isUnusual && !isExceeded) relay.drawFrom(country)

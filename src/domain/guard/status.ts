@@ -162,7 +162,7 @@ function describeRules(settings: GuardSettings): RuleStatus[] {
     PREFIX_UNVERIFIED: `${growing(prefix, 'there')}, to numbers that differ in their last four digits`,
     NETWORK_UNVERIFIED: growing(network, 'from it'),
     DEVICE_UNVERIFIED: growing(device, 'from it'),
-    RELAY_VOLUME: `codes of other systems to a country: ${relay.base} in 24 hours, or ${relay.growth} times the most of a day of the last 14, and what half of its allowance has left`,
+    RELAY_VOLUME: `codes of other systems to a country: ${relay.base} in 24 hours, or ${relay.growth} times the most of a day of the last 14, and what a tenth of its allowance has left`,
     TOTAL_DAILY: totalPerDay > 0 ? `${totalPerDay} messages of all developers` : null,
     SPEND_DAILY:
       spendPerDay > 0 ? `messages of all developers that cost ${formatPrice(spendPerDay)} a UTC day` : null,
