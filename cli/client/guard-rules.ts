@@ -1,6 +1,23 @@
 import { dayMs, hourMs, minuteMs } from '../../src/shared/durations.ts'
+import type { GuardListRule } from './resources.ts'
 import { usageError } from '../terminal/errors.ts'
 import { printable } from '../terminal/text.ts'
+
+/**
+ * Says what a rule does that concerns a whole calling code or much of a network, which is seldom meant: `+1`, `0.0.0.0/0`.
+ *
+ * @returns null for a narrower rule
+ */
+export function describeWideRule(effect: GuardListRule['effect'], value: string): string | null {
+  const prefix = /^(?:\+|00(?!1$))([1-9]\d?)[*…]?$/.exec(value.replaceAll(/[ \-.()]/g, ''))?.[1]
+  const isWideNetwork = /^[\d.]+\/0*[0-7]$|:.*\/0*(\d|1[0-5])$/.test(value)
+  if (prefix === undefined && !isWideNetwork) return null
+  const concerned =
+    prefix === undefined ? `users in the network ${value}` : `numbers that begin with +${prefix}`
+  return effect === 'deny'
+    ? `This refuses codes for all ${concerned}.`
+    : `With this, codes for all ${concerned} pass the allowances of the guard.`
+}
 
 /** Converts how long a rule applies to a time. @throws usage error */
 export function readEnd(text: string, nowMs: number): string {

@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
 import { findApplication, findGuardRule, listApplicationNames } from '../client/find.ts'
-import { readEnd } from '../client/guard-rules.ts'
+import { describeWideRule, readEnd } from '../client/guard-rules.ts'
 import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { GuardListRule } from '../client/resources.ts'
 import type { RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
+import { confirm } from '../terminal/confirm.ts'
 import type { Output } from '../terminal/output.ts'
 import { countryFlags, countryHelp, type CountryOption } from './country-option.ts'
 import { kept } from '../terminal/table.ts'
@@ -27,11 +28,19 @@ export function addGuardRuleCommands(guard: Command, runCommand: RunCommand) {
       .option(countryFlags, countryHelp)
       .addHelpText('after', examples(...exampleLines))
       .action((value: string, options: RuleOptions, command: Command) =>
-        runCommand(command, async ({ io, connect, output }) => {
+        runCommand(command, async (context) => {
+          const { io, connect, output } = context
           const expiresAt = options.for === undefined ? undefined : readEnd(options.for, io.now())
           const { api } = connect()
           const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
           const { country } = options
+          const question = describeWideRule(effect, value)
+          if (question !== null)
+            await confirm(context, {
+              isReversible: true,
+              find: async () => value,
+              describe: async () => ({ question, name: value }),
+            })
           const optional = {
             ...(country && { country }),
             ...(appId && { appId }),

@@ -1,11 +1,11 @@
 import { findApplication } from '../../client/find.ts'
-import { readEnd } from '../../client/guard-rules.ts'
+import { describeWideRule, readEnd } from '../../client/guard-rules.ts'
 import type { GuardListRule } from '../../client/resources.ts'
 import { required, type Console, type Dialog } from '../console-context.ts'
 
-/** Makes a rule that allows or denies. @param value first suggestion, such as the phone of the selected entry */
+/** Makes a rule that allows or denies, and asks again for one that concerns much. @param value first suggestion, such as the phone of the selected entry */
 export const addRuleDialog = (
-  { api, toast }: Pick<Console, 'api' | 'toast'>,
+  { api, toast, openDialog }: Pick<Console, 'api' | 'toast' | 'openDialog'>,
   effect: GuardListRule['effect'],
   value: string,
 ): Dialog => ({
@@ -25,8 +25,20 @@ export const addRuleDialog = (
     const appId = app === '' ? undefined : await findApplication(api, app)
     const expiresAt = time === '' ? undefined : readEnd(time, Date.now())
     const body = { effect, value, ...(appId && { appId }), ...(expiresAt && { expiresAt }) }
-    const { data } = await api.asDeveloper('POST', '/v1/guard/rules', { body })
-    toast(`${data.target} ${effect === 'allow' ? 'allowed' : 'denied'}`, 'good')
+    const create = async () => {
+      const { data } = await api.asDeveloper('POST', '/v1/guard/rules', { body })
+      toast(`${data.target} ${effect === 'allow' ? 'allowed' : 'denied'}`, 'good')
+    }
+    const consequence = describeWideRule(effect, value)
+    if (consequence === null) return create()
+    openDialog({
+      kind: 'confirm',
+      title: effect === 'allow' ? 'Allow codes' : 'Deny codes',
+      lines: [consequence],
+      confirmText: value,
+      verb: effect,
+      submit: create,
+    })
   },
 })
 

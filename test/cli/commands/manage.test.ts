@@ -51,6 +51,32 @@ describe('an action that cannot be undone', () => {
     expect(cli.server.requests).toEqual([])
   })
 
+  test.each(['+1', '+44*', '0044', '0.0.0.0/0', '1.2.3.4/7', '::/0', '2a00::/15'])(
+    'asks before a guard rule for as much as %s',
+    async (value) => {
+      const noTerminal = await cli.home.otpd(['guard', 'deny', value], { input: '' })
+      expect(noTerminal.stderr).toContain('Confirm it with --yes.')
+      const wrong = await cli.home.otpd(['guard', 'allow', value], { answers: ['y'] })
+      expect(wrong).toMatchObject({ exitCode: 2, questions: [`Type ${value} to confirm: `] })
+      expect(wrong.stderr).toContain('pass the allowances of the guard.')
+      expect(cli.server.requests).toEqual([])
+      const rule = { id: 'rul_1', effect: 'deny', target: 'prefix', value, appId: null, expiresAt: null }
+      cli.respond = () => Response.json({ data: rule }, { status: 201 })
+      const confirmed = await cli.home.otpd(['guard', 'deny', value], { answers: [value] })
+      expect(confirmed).toMatchObject({ exitCode: 0, stdout: 'rul_1\n' })
+      expect(confirmed.stderr).toContain('This refuses codes for all ')
+    },
+  )
+
+  test.each(['+882', '+1415', 'US', '001', '10.0.0.0/8', '2a00::/16', '203.0.113.7', '+14155550123'])(
+    'asks nothing before a guard rule for %s',
+    async (value) => {
+      const rule = { id: 'rul_1', effect: 'deny', target: 'phone', value, appId: null, expiresAt: null }
+      cli.respond = () => Response.json({ data: rule }, { status: 201 })
+      expect((await cli.home.otpd(['guard', 'deny', value], { input: '' })).exitCode).toBe(0)
+    },
+  )
+
   test('continues once the name or the id was typed', async () => {
     cli.respond = ({ method }) =>
       method === 'GET' ? Response.json({ data: web }) : Response.json({ data: { id: web.id, deleted: true } })

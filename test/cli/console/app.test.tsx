@@ -111,6 +111,19 @@ test('shows what countries got of codes of other systems', async () => {
   app.close()
 })
 
+test('asks again before a guard rule for a whole calling code', async () => {
+  const app = renderApp()
+  app.console.go('guard')
+  await app.waitForText('d deny')
+  app.press('d')
+  await app.waitForText('Deny codes')
+  app.press('+', '1', 'enter', 'enter', 'enter')
+  await app.waitForText('This refuses codes for all numbers that begin with +1.')
+  // The scripted server has no rules: it answers once they are asked for.
+  app.press('+', '1', 'enter')
+  await app.waitForText('No such route.')
+})
+
 test('shows the challenge of a guard that enforces', async () => {
   guard = {
     ...olderGuard,
