@@ -9,6 +9,7 @@ export type Template = ResponseData<'GET', '/v1/applications/:id/templates'>[num
 /** Response of the create call, the only one with every credential. */
 export type CreatedApplication = ResponseData<'POST', '/v1/applications'>
 export type ApiToken = ResponseData<'GET', '/v1/tokens'>[number]
+export type CreatedApiToken = ResponseData<'POST', '/v1/tokens'>
 export type AuditEntry = ResponseData<'GET', '/v1/audit'>[number]
 export type LogEntry = ResponseData<'GET', '/v1/logs'>[number]
 export type InboxItem = ResponseData<'GET', '/v1/inbox'>[number]

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { apiTokenScopes, type ApiTokenScope } from '../../src/shared/api-token-scopes.ts'
-import { dayMs, hourMs } from '../../src/shared/durations.ts'
+import { apiTokenScopes } from '../../src/shared/api-token-scopes.ts'
+import { readExpiry, readScopes } from '../client/api-tokens.ts'
 import { findToken, listTokens } from '../client/find.ts'
 import {
   idempotencyHeaders,
@@ -13,7 +13,6 @@ import type { ApiToken } from '../client/resources.ts'
 import type { RunCommand } from '../context.ts'
 import { examples } from '../help.ts'
 import { confirm } from '../terminal/confirm.ts'
-import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { printable } from '../terminal/text.ts'
@@ -132,21 +131,3 @@ function listText(tokens: ApiToken[], output: Output) {
 
 const expiryText = ({ expiresAt }: Pick<ApiToken, 'expiresAt'>, format: (iso: string) => string) =>
   expiresAt === null ? 'never' : format(expiresAt)
-
-/** @throws usage error for an unknown scope */
-function readScopes(text: string): ApiTokenScope[] {
-  return text.split(',').map((word) => {
-    const scope = apiTokenScopes.find((known) => known === word.trim())
-    if (scope === undefined)
-      throw usageError(`--scope must be one or more of ${apiTokenScopes.join(', ')}, separated by commas.`)
-    return scope
-  })
-}
-
-/** Converts a lifetime to a time, or `never` to null. @throws usage error */
-function readExpiry(text: string, nowMs: number): string | null {
-  if (text === 'never') return null
-  const [, count, unit] = /^([1-9]\d{0,4})(h|d)$/.exec(text) ?? []
-  if (count === undefined) throw usageError('--expires must be a lifetime like 12h or 30d, or never.')
-  return new Date(nowMs + Number(count) * (unit === 'h' ? hourMs : dayMs)).toISOString()
-}

@@ -126,6 +126,7 @@ const screenKeymap = {
   },
   profile: {
     edit: { keys: ['e'], label: 'edit', about: 'edit your name and company', mutates: true },
+    create: { keys: ['n'], label: 'new token', about: 'create an API token', mutates: true },
     revoke: { keys: ['D'], label: 'revoke', about: 'revoke the selected API token', mutates: true },
     copy: { keys: ['y'], label: 'copy id' },
   },

@@ -194,6 +194,32 @@ test.each([
   await terminal.close()
 })
 
+test('an API token is created, and shown once', async () => {
+  const terminal = await open({ columns: 80, rows: 24 })
+  terminal.press('-')
+  await terminal.waitForText('n new token')
+  terminal.press('n')
+  await terminal.waitForText('New API token')
+  terminal.press('deploy', 'enter', 'enter', 'ctrl-u', '2w', 'enter')
+  await terminal.waitForText('"expires" must be a lifetime like 12h or 30d, or never.')
+  terminal.press('ctrl-u', '2d', 'enter')
+  await terminal.waitForText('API token deploy created')
+  terminal.press('v')
+  await terminal.waitForText(/otpd_pat_[0-9a-z]{48}/)
+  const [token = ''] = /otpd_pat_[0-9a-z]{48}/.exec(terminal.screen().join('\n')) ?? []
+  const authorization = `Bearer ${token}`
+  const response = await fetch(`${host.server.url}/v1/projects`, { headers: { authorization } })
+  expect(response.status).toBe(200)
+  const tokens = await host.json<Array<{ name: string; scopes: string[] }>>(['token', 'list'])
+  expect(tokens).toContainEqual(expect.objectContaining({ name: 'deploy', scopes: ['read'] }))
+  terminal.press('esc')
+  await terminal.waitForText('You can revoke the token, and create another one.')
+  terminal.press('enter')
+  await terminal.waitForText('n new token')
+  await host.otpd(['token', 'revoke', 'deploy', '--yes'])
+  await terminal.close()
+})
+
 test('an API token is shown whole and revoked, after its name is typed', async () => {
   const token = (await host.otpd(['token', 'create', 'ci', '--scope', 'otp:read'])).trim()
   const preview = `${token.slice(0, 13)}****${token.slice(-4)}`

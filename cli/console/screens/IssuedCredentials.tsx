@@ -14,7 +14,7 @@ import { wrap, type Line } from '../spans.ts'
 type Props = { issued: IssuedCredentialSet; width: number; height: number; close(): void }
 
 /** Credentials that the server stores only as a hash; the others can be shown again. */
-const shownOnce = new Set(['OTPD_CLIENT_SECRET', 'OTPD_API_KEY'])
+const shownOnce = new Set(['OTPD_CLIENT_SECRET', 'OTPD_API_KEY', 'OTPD_TOKEN'])
 
 /**
  * Shows credentials that are displayed only once. It blocks all other keys, so that none of them leaves this page, and
@@ -27,7 +27,7 @@ export function IssuedCredentials({ issued, width, height, close }: Props) {
   const [selectedIndex, setSelectedIndex] = useState(0)
   const [savedVariables, setSavedVariables] = useState<ReadonlySet<string>>(new Set())
   const { credentials } = issued
-  useBreadcrumbs([issued.appName], issued.environment)
+  useBreadcrumbs([issued.name], issued.environment)
   const selected = credentials[selectedIndex]
   const lastIndex = credentials.length - 1
   const isAllSaved = credentials.every(
@@ -47,7 +47,7 @@ export function IssuedCredentials({ issued, width, height, close }: Props) {
         label: `copy ${selected.name}`,
       },
       save: () => openDialog(saveDialog()),
-      done: isAllSaved ? close : () => openDialog(leaveDialog(close)),
+      done: isAllSaved ? close : () => openDialog(leaveDialog(issued, close)),
     },
     { isModal: true },
   )
@@ -110,13 +110,10 @@ export function IssuedCredentials({ issued, width, height, close }: Props) {
   }
 }
 
-const leaveDialog = (close: () => void): Dialog => ({
+const leaveDialog = ({ remedy }: IssuedCredentialSet, close: () => void): Dialog => ({
   kind: 'form',
   title: 'Leave without saving?',
-  lines: [
-    'Some secrets were neither saved nor copied. They are not shown again.',
-    'You can rotate them later with R on the page of the application.',
-  ],
+  lines: ['Some secrets were neither saved nor copied. They are not shown again.', remedy],
   fields: [],
   verb: 'leave',
   submit: async () => close(),
