@@ -48,42 +48,46 @@ export function renderMessage(input: MessageInput, templates: MessageTemplates =
 
 /** Renders the text of a message in a locale that has one, as `renderMessage` does. */
 export function renderIn(locale: string, input: MessageInput, templates: MessageTemplates): Message {
-  const drafts = draftMessage(input, locale, templates)
-  const fitting = drafts.find(({ text }) => fitsOnePart(text, input)) ?? drafts.findLast(isWhole)
-  return { locale, text: fitting?.text ?? input.code, leftOut: fitting?.leftOut ?? [] }
+  let whole: Draft | undefined
+  // One after the other, since the first usually fits.
+  for (const draft of draftMessage(input, locale, templates)) {
+    if (fitsOnePart(draft.text, input)) return { locale, ...draft }
+    if (draft.leftOut.length === 0) whole = draft
+  }
+  return { locale, text: whole?.text ?? input.code, leftOut: [] }
 }
 
 type Draft = Omit<Message, 'locale'>
 
-const isWhole = ({ leftOut }: Draft) => leftOut.length === 0
-
-/** Candidate texts of a message, from complete to shortest, each with and without direction marks. */
-export function draftMessage(input: MessageInput, locale: string, templates: MessageTemplates): Draft[] {
+/** Yields the candidate texts of a message, from complete to shortest, each with and without direction marks. */
+export function* draftMessage(
+  input: MessageInput,
+  locale: string,
+  templates: MessageTemplates,
+): Generator<Draft, void> {
   const name = cleanApplicationName(input.applicationName ?? '')
   const appendedLines = machineLines(input)
-  const draft = (template: string, leftOut: Omission[] = []): Draft[] => {
-    const variants = [true, false].map((isIsolated) =>
-      fillPlaceholders(template, {
-        ...input,
-        name,
-        isolate: isIsolated ? isolatorFor(locale) : (text) => text,
-      }),
-    )
-    return [...new Set(variants)].map((text) => ({ text: [text, ...appendedLines].join('\n'), leftOut }))
+  const isolated = { ...input, name, isolate: isolatorFor(locale) }
+  function* draft(template: string, leftOut: Omission[] = []): Generator<Draft, void> {
+    const toDraft = (text: string) => ({ text: [text, ...appendedLines].join('\n'), leftOut })
+    const text = fillPlaceholders(template, isolated)
+    yield toDraft(text)
+    const unmarked = fillPlaceholders(template, { ...isolated, isolate: (value) => value })
+    if (unmarked !== text) yield toDraft(unmarked)
   }
 
   const customTemplate = templates[locale]?.sms
-  if (customTemplate !== undefined) return draft(name === '' ? removeName(customTemplate) : customTemplate)
+  if (customTemplate !== undefined)
+    return yield* draft(name === '' ? removeName(customTemplate) : customTemplate)
   const texts = localeTexts[locale] ?? localeTexts[fallbackLocale]
-  if (!texts) return []
+  if (!texts) return
   const expiry = expiryText(texts, locale, input.minutesLeft)
-  const shortest = draft(texts.withoutName + texts.closing, name === '' ? ['minutes'] : ['minutes', 'name'])
-  if (name === '') return [...draft(texts.withoutName + expiry), ...shortest]
-  return [
-    ...draft(texts.withName + expiry),
-    ...draft(texts.withName + texts.closing, ['minutes']),
-    ...shortest,
-  ]
+  if (name === '') yield* draft(texts.withoutName + expiry)
+  else {
+    yield* draft(texts.withName + expiry)
+    yield* draft(texts.withName + texts.closing, ['minutes'])
+  }
+  yield* draft(texts.withoutName + texts.closing, name === '' ? ['minutes'] : ['minutes', 'name'])
 }
 
 /**

@@ -77,7 +77,7 @@ export const measureTemplateText = (locale: string, text: string): TextSize =>
 function longestText(locale: string, templates: MessageTemplates): string {
   const fullTexts = minutes.map((minutesLeft) => {
     const input = { ...example(locale), minutesLeft, variables: longestVariables }
-    const drafts = draftMessage(input, locale, templates)
+    const drafts = [...draftMessage(input, locale, templates)]
     return drafts.findLast(({ leftOut }) => leftOut.length === 0)?.text ?? ''
   })
   return fullTexts.toSorted((a, b) => measureSms(b).units - measureSms(a).units)[0] ?? ''
