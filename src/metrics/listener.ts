@@ -1,3 +1,4 @@
+import { createTurnLimit } from '../http/event-loop-turns.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
 
@@ -13,12 +14,14 @@ export function serveMetrics(
   onError: (error: unknown) => void,
   world: World = systemWorld,
 ): { url: string; stop(): Promise<void> } {
+  const waitForTurn = createTurnLimit(world)
   const server = world.listen({
     hostname: address.host,
     port: address.port,
     reusePort: false,
     development: false,
     async fetch(request) {
+      await waitForTurn()
       // Undefined if the Host header is not a valid host name.
       if (URL.parse(request.url)?.pathname !== '/metrics') return new Response('Not found\n', { status: 404 })
       if (!['GET', 'HEAD'].includes(request.method))

@@ -4,6 +4,7 @@ import { listen, type Listener } from '../../src/http/listener.ts'
 import type { CompletedRequest } from '../../src/http/request-log.ts'
 import { exchangeRaw } from '../helpers/raw-http.ts'
 import { getRequest, startRawService, type RawService } from '../helpers/raw-service.ts'
+import { runReconnectingClients } from '../helpers/reconnecting-clients.ts'
 import { createGate } from '../helpers/webhook-receiver.ts'
 
 let raw: RawService
@@ -17,19 +18,6 @@ beforeEach(() => {
 afterAll(() => raw.dispose())
 
 const parsePort = ({ url }: Listener) => Number(new URL(url).port)
-
-/** Eight clients that connect again after each response, until they have three hundred. */
-const reconnectingClients = `
-  let responses = 0
-  const call = () => {
-    const socket = require('node:net').connect(Number(process.argv[1]), '127.0.0.1')
-    socket.end('GET / HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n')
-    socket.on('data', () => responses++)
-    socket.on('error', () => {})
-    socket.on('close', () => (responses < 300 ? call() : process.exit()))
-  }
-  for (let i = 0; i < 8; i++) call()
-`
 
 describe('the listener', () => {
   const needs = {
@@ -61,9 +49,7 @@ describe('the listener', () => {
     })
     const own = listen({ host: '127.0.0.1', port: 0 }, app, needs)
     const timer = setInterval(() => ticks++, 10)
-    // Another process, because the handler keeps this one from connecting.
-    const clients = Bun.spawn([process.execPath, '-e', reconnectingClients, String(parsePort(own))])
-    await clients.exited
+    await runReconnectingClients(parsePort(own), '/')
     clearInterval(timer)
     // About 13 responses a turn. Without turns there are none until the clients have ended.
     expect(ticks).toBeGreaterThan(10)

@@ -14,6 +14,7 @@ import {
 import { withLoginMetrics } from '../../src/server/metrics.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
 import { parseExposition, type Sample } from '../helpers/prometheus-exposition.ts'
+import { runReconnectingClients } from '../helpers/reconnecting-clients.ts'
 import { createOtpClient } from '../helpers/otp-client.ts'
 import { createTestService, type TestService } from '../helpers/service.ts'
 import { createWebhookFixture, unsharedPermits } from '../domain/webhooks/fixture.ts'
@@ -180,6 +181,27 @@ describe('the metrics', () => {
     ).toThrow()
     await served.stop()
   })
+
+  test('let timers run while clients connect again after each scrape', async () => {
+    let ticks = 0
+    let served = 0
+    const slow = {
+      contentType: 'text/plain',
+      async render() {
+        if (served++ === 0) ticks = 0
+        const end = performance.now() + 10
+        while (performance.now() < end);
+        return ''
+      },
+    }
+    const own = serveMetrics({ host: '127.0.0.1', port: 0 }, slow, () => {})
+    const timer = setInterval(() => ticks++, 10)
+    await runReconnectingClients(Number(new URL(own.url).port), '/metrics')
+    clearInterval(timer)
+    // About 13 scrapes a turn. Without turns there are none until the clients have ended.
+    expect(ticks).toBeGreaterThan(10)
+    await own.stop()
+  }, 60_000)
 })
 
 describe('a server with metrics', () => {
