@@ -22,7 +22,7 @@ export function totalLines(
   if (currency === null) return []
   const facts: [name: string, value: string][] = [
     [`COST (${currency})`, formatMoney(total.cost)],
-    ['PER VERIFIED CODE', formatUnitCost(total.costPerVerified)],
+    ['PER VERIFIED', formatUnitCost(total.costPerVerified)],
     ['MESSAGES', formatNumber(total.sent + total.relayed)],
     ['VERIFIED', formatNumber(total.verified)],
   ]

@@ -50,7 +50,7 @@ test.each([80, 120, 200])('shows the cost per verified code in %i columns', asyn
   await app.waitForText(/Indonesia +main +4,210/)
   const lines = app.frame().split('\n')
   const find = (pattern: RegExp) => lines.find((line) => pattern.test(line)) ?? ''
-  expect(find(/COST \(EUR\)/)).toMatch(/COST \(EUR\) +PER VERIFIED CODE +MESSAGES +VERIFIED/)
+  expect(find(/COST \(EUR\)/)).toMatch(/COST \(EUR\) +PER VERIFIED +MESSAGES +VERIFIED/)
   expect(find(/2,611\.61/)).toMatch(/2,611\.61 +0\.0650 +80,262 +40,125/)
   expect(find(/estimated/)).toContain('estimated by prices: 37.50, codes of other systems: 12 for 3.50')
   expect(find(/Indonesia/)).toMatch(/1,263\.21 +0\.6000/)
@@ -60,6 +60,14 @@ test.each([80, 120, 200])('shows the cost per verified code in %i columns', asyn
   const bar = (country: RegExp) => (find(country).match(/█/g) ?? []).length
   expect(bar(/Indonesia/)).toBeGreaterThan(bar(/United States/))
   for (const line of lines) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)
+  app.close()
+  await server.stop()
+})
+
+test('keeps the names of the sums apart in 60 columns', async () => {
+  const { server, app } = await open(60)
+  await app.waitForText(/Indonesia +main +4,210/)
+  expect(app.frame()).toMatch(/COST \(EUR\) +PER VERIFIED +MESSAGES +VERIFIED/)
   app.close()
   await server.stop()
 })
