@@ -1,8 +1,10 @@
 import { secondMs } from '../../shared/durations.ts'
 
-/** By then, most of the codes that will be verified have been. */
-const verifiedWithinMs = 45 * secondMs
-const verifiedWithinShare = 0.6
+/** Ages of codes, and the shares of the codes that will be verified that are by then; fewer than usual, as people differ. */
+const soonMs = 45 * secondMs
+const soonShare = 0.6
+const lateMs = 120 * secondMs
+const lateShare = 0.85
 /**
  * Probability at which a run of unverified codes is no longer taken for chance. A false alarm costs little, as the next verified
  * code ends it; a late one costs a code for each that is waited for, which is most where few are sent.
@@ -12,10 +14,6 @@ const chance = 5e-4
 const runMax = 64
 /** Unverified codes that a request for another message counts as: people ask for one when none has come. */
 const resentWeight = 3
-
-/** Number of codes in a row that must be unverified, by the share that usually is verified. */
-const silentRun = (conversion: number) =>
-  Math.min(runMax, Math.ceil(Math.log(chance) / Math.log(1 - verifiedWithinShare * conversion)))
 
 export type SilenceDetector = ReturnType<typeof createSilenceDetector>
 
@@ -57,12 +55,21 @@ export function createSilenceDetector() {
     check(conversion: number, now: number): boolean {
       if (isSilent()) return true
       const [first] = run
-      if (first === undefined || first > now - verifiedWithinMs) return false
-      const needed = silentRun(conversion) - resentWeight * resent
-      const last = run[Math.max(0, needed - 1)]
-      if (last === undefined || last > now - verifiedWithinMs) return false
-      silentSince = first
-      return true
+      if (first === undefined || first > now - soonMs) return false
+      // Logarithms of the probability that a code which arrives is unverified at its age.
+      const soon = Math.log(1 - soonShare * conversion)
+      const late = Math.log(1 - lateShare * conversion)
+      let logChance = resentWeight * resent * soon
+      let length = 0
+      for (const sentAt of run) {
+        if (sentAt > now - soonMs) return false
+        logChance += sentAt > now - lateMs ? soon : late
+        length++
+        if (logChance > Math.log(chance) && length < runMax) continue
+        silentSince = first
+        return true
+      }
+      return false
     },
 
     isSilent,

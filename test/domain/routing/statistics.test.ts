@@ -79,6 +79,19 @@ describe('silence', () => {
     }
   })
 
+  test('takes fewer codes where they are older, as in a small country', () => {
+    for (const [count, isSilent] of [
+      [5, false],
+      [6, true],
+    ] as const) {
+      const statistics = createRouteStatistics()
+      record(statistics, key, 300, 0.85)
+      for (let index = 1; index <= count; index++) statistics.recordSent(key, now + index * 120 * secondMs)
+      const asked = now + (count + 1) * 120 * secondMs
+      expect(statistics.estimate(key, asked).isSilent).toBe(isSilent)
+    }
+  })
+
   test('ends with a verified code, one of its own or of a later probe', () => {
     for (const sentAt of [now + 2 * secondMs, now + 600 * secondMs]) {
       const statistics = fallSilent()
