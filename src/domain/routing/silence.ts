@@ -1,4 +1,4 @@
-import { secondMs } from '../../shared/durations.ts'
+import { hourMs, secondMs } from '../../shared/durations.ts'
 
 /** Ages of codes, and the shares of the codes that will be verified that are by then; fewer than usual, as people differ. */
 const soonMs = 45 * secondMs
@@ -14,17 +14,21 @@ const chance = 5e-4
 const runMax = 64
 /** Unverified codes that a request for another message counts as: people ask for one when none has come. */
 const resentWeight = 3
+/** A silent provider without a message for this long may have one, so that few unverified codes do not shut it out for days. */
+const probeAfterMs = hourMs
 
 export type SilenceDetector = ReturnType<typeof createSilenceDetector>
 
 /**
  * Detects that the codes of a provider have stopped arriving in a country, long before they expire: none of the last ones
  * was verified, and so many are unlikely to be chance. Any verified code that was sent since the run began ends it, so that
- * slow users end a false alarm and probes find out when messages arrive again.
+ * slow users end a false alarm and probes find out when messages arrive again. Explored messages are probes; where there are
+ * too few, silence pauses after an hour until the next message.
  */
 export function createSilenceDetector() {
   /** Send times of the oldest codes since the newest verified one, in order. */
   let run: number[] = []
+  let newestSentAt = 0
   /** Codes of the run after which another message was asked for. */
   let resent = 0
   /** Send time of the newest code that was verified. */
@@ -36,6 +40,7 @@ export function createSilenceDetector() {
 
   return {
     recordSent(sentAt: number): void {
+      newestSentAt = Math.max(newestSentAt, sentAt)
       if (run.length < runMax && sentAt > verifiedSentAt) run.push(sentAt)
     },
 
@@ -53,7 +58,7 @@ export function createSilenceDetector() {
 
     /** Tells whether the provider is silent. @param conversion share of codes that usually is verified */
     check(conversion: number, now: number): boolean {
-      if (isSilent()) return true
+      if (isSilent()) return Math.max(newestSentAt, silentSince) > now - probeAfterMs
       const [first] = run
       if (first === undefined || first > now - soonMs) return false
       // Logarithms of the probability that a code which arrives is unverified at its age.
@@ -72,6 +77,7 @@ export function createSilenceDetector() {
       return false
     },
 
+    /** Tells whether a run was taken for silence and no code has ended it. */
     isSilent,
 
     state: () => ({ verifiedSentAt, silentSince }),

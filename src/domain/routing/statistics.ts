@@ -102,7 +102,7 @@ export function createRouteStatistics() {
   function checkSilence(cell: Cell, conversion: number, now: number): boolean {
     const wasSilent = cell.silence.isSilent()
     const isSilent = cell.silence.check(conversion, now)
-    if (isSilent && !wasSilent) changed.add(cell)
+    if (!wasSilent && cell.silence.isSilent()) changed.add(cell)
     return isSilent
   }
 

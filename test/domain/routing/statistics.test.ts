@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { RouteCell } from '../../../src/domain/model/route-choice.ts'
 import { createRouteStatistics, type RouteStatistics } from '../../../src/domain/routing/statistics.ts'
-import { dayMs, secondMs } from '../../../src/shared/durations.ts'
+import { dayMs, hourMs, secondMs } from '../../../src/shared/durations.ts'
 
 const now = Date.UTC(2026, 10, 1)
 const cell = (provider: string, country: string): RouteCell => ({ provider, channel: 'sms', country })
@@ -90,6 +90,20 @@ describe('silence', () => {
       const asked = now + (count + 1) * 120 * secondMs
       expect(statistics.estimate(key, asked).isSilent).toBe(isSilent)
     }
+  })
+
+  test('lets one message pass an hour after the last one, whose code shows if they arrive again', () => {
+    const statistics = fallSilent()
+    const last = now + 30 * secondMs
+    const isSilent = (at: number) => statistics.estimate(key, at).isSilent
+    expect(isSilent(now + 60 * secondMs)).toBe(true)
+    expect(isSilent(last + hourMs - 1)).toBe(true)
+    expect(isSilent(last + hourMs)).toBe(false)
+    const probe = last + 2 * hourMs
+    statistics.recordSent(key, probe)
+    expect(isSilent(probe + 1)).toBe(true)
+    statistics.recordOutcome(key, { isVerified: true, sentAt: probe }, probe + 20 * secondMs)
+    expect(isSilent(probe + 20 * secondMs)).toBe(false)
   })
 
   test('ends with a verified code, one of its own or of a later probe', () => {
