@@ -10,7 +10,7 @@ import { migrateSqlite } from '../../src/store/sqlite/migrate.ts'
 import { migratePostgres } from '../../src/store/postgres/migrate.ts'
 import { openPostgres, wrapPostgres } from '../../src/store/postgres/database.ts'
 import { connect, openSqlite, type SqliteOptions } from '../../src/store/sqlite/database.ts'
-import { createServerDatabase, testPostgresUrl } from './postgres.ts'
+import { createEmptyPostgres, createServerDatabase, testPostgresUrl } from './postgres.ts'
 import { testWorld } from './world.ts'
 
 /** A migrated database; `dispose` closes and deletes it. */
@@ -48,8 +48,11 @@ async function makePgliteTemplate(): Promise<File | Blob> {
  * Returns the name of a migrated database on the server. It is named by the digest of its migrations and stays there, for
  * other test processes and the next run.
  */
-export const migratedTemplate = (url: string): Promise<string> =>
-  (postgresTemplate ??= makePostgresTemplate(url))
+const migratedTemplate = (url: string): Promise<string> => (postgresTemplate ??= makePostgresTemplate(url))
+
+/** Creates a database on a PostgreSQL server that has the schema and no rows. */
+export const createMigratedPostgres = async (serverUrl: string) =>
+  createEmptyPostgres(serverUrl, await migratedTemplate(serverUrl))
 
 async function makePostgresTemplate(url: string): Promise<string> {
   const digest = new Bun.CryptoHasher('sha256')

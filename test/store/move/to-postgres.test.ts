@@ -3,8 +3,8 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getTableColumns, getTableName } from 'drizzle-orm'
+import { Client } from 'pg'
 import {
-  migratePostgres,
   pendingPostgresMigrations,
   readPostgresSchema,
   type SqlClient,
@@ -17,7 +17,7 @@ import { listMovedTables } from '../../../src/store/move/moved-tables.ts'
 import { moveToPostgres, type MoveOptions } from '../../../src/store/move/to-postgres.ts'
 import { createTableSum, rowText } from '../../../src/store/move/checksum.ts'
 import { runToEnd } from '../../helpers/binary.ts'
-import { migratedTemplate, openTestSqlite } from '../../helpers/databases.ts'
+import { createMigratedPostgres, openTestSqlite } from '../../helpers/databases.ts'
 import { createEmptyPostgres, testPostgresUrl } from '../../helpers/postgres.ts'
 import { listFixtures, readFixture, unpackDatabase } from '../../upgrade/fixture.ts'
 
@@ -38,10 +38,10 @@ function copyTemplate() {
 
 const quiet: MoveOptions = { dryRun: false, restart: false, now: 0, target: 'db/otpd', onStep() {} }
 
-/** @param schema name of a database to copy; by default the target has no tables */
-async function openBoth(schema?: string) {
+/** @param create the target; by default it has the schema, because making that takes longer than all other steps */
+async function openBoth(create = createMigratedPostgres) {
   const path = copyTemplate()
-  const target = await createEmptyPostgres(testPostgresUrl ?? '', schema)
+  const target = await create(testPostgresUrl ?? '')
   const client = await target.connect?.()
   if (!client) throw new Error('no server')
   const source = connect(path, 1000)
@@ -127,7 +127,7 @@ test('every table of SQLite is moved, or known to stay behind', async () => {
 
 describe.skipIf(!testPostgresUrl)('a move to PostgreSQL', () => {
   test('keeps every row, also texts that COPY escapes, and goes on numbering', async () => {
-    const opened = await openBoth()
+    const opened = await openBoth(createEmptyPostgres)
     const { source, client } = opened
     const name = 'tab\tbackslash\\N \\. line\r\nquote\' "ü€😀'
     source.run('update projects set name = ?', [name])
@@ -164,8 +164,7 @@ describe.skipIf(!testPostgresUrl)('a move to PostgreSQL', () => {
 
   test('has the same indexes, constraints and triggers as a migrated database', async () => {
     const opened = await openBoth()
-    const plain = await createEmptyPostgres(testPostgresUrl ?? '')
-    await migratePostgres(plain.client, { migrate: true })
+    const plain = await createMigratedPostgres(testPostgresUrl ?? '')
     await moveToPostgres(opened.source, opened.client, { ...quiet, now: Date.now() })
     const describeSchema = async (client: SqlClient) => {
       const { rows } = await client.query<{ line: string }>(
@@ -239,11 +238,9 @@ describe.skipIf(!testPostgresUrl)('a move to PostgreSQL', () => {
     const { lines } = await moveAndDie(first.path, first.url, 'never', '')
     expect(lines.pop()).toBe('moved')
     await first.dispose()
-    const schema = await migratedTemplate(testPostgresUrl ?? '')
     for (const step of new Set(lines)) {
       const place = lines.lastIndexOf(step)
-      // Only the first step makes the tables, which takes longer than all others.
-      const opened = await openBoth(step === 'schema' ? undefined : schema)
+      const opened = await openBoth(step === 'schema' ? createEmptyPostgres : createMigratedPostgres)
       const died = await moveAndDie(opened.path, opened.url, place, '')
       const after = await servable(opened)
       // `finish` is reported before the mark is deleted.
@@ -266,18 +263,19 @@ describe.skipIf(!testPostgresUrl)('a move to PostgreSQL', () => {
 
   test('without its connection, leaves the data directory in use', async () => {
     const opened = await openBoth()
-    const admin = await createEmptyPostgres(testPostgresUrl ?? '')
+    const admin = new Client(testPostgresUrl)
+    await admin.connect()
     const pid = (await opened.client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
     let killed: Promise<unknown> | undefined
     const onStep: MoveOptions['onStep'] = ({ step }) => {
-      if (step === 'compare') killed ??= admin.client.query('select pg_terminate_backend($1)', [pid])
+      if (step === 'compare') killed ??= admin.query('select pg_terminate_backend($1)', [pid])
     }
     const failure: unknown = await moveToPostgres(opened.source, opened.client, { ...quiet, onStep }).catch(
       (error: unknown) => error,
     )
     expect(failure).toBeInstanceOf(Error)
     await killed
-    await admin.dispose()
+    await admin.end()
     const connection = connect(opened.path, 1000)
     expect(readMovedTo(connection)).toBeNull()
     connection.close()

@@ -8,6 +8,7 @@ import {
 import { migrationScope } from '../../../src/store/postgres/migration-scope.ts'
 import { postgresMigrations, type Migration } from '../../../src/store/engine/migration-files.ts'
 import { MigrationError } from '../../../src/store/engine/migrations.ts'
+import { createMigratedPostgres } from '../../helpers/databases.ts'
 import { createEmptyPostgres, describeEachPostgres, testPostgresUrl } from '../../helpers/postgres.ts'
 
 /** A migration that comes after the first `count` real ones. */
@@ -120,8 +121,7 @@ test.skipIf(!testPostgresUrl)('of nodes that start at the same time, one migrate
 })
 
 test.skipIf(!testPostgresUrl)('waits for a lock, and lets calls pass meanwhile', async () => {
-  const database = await createEmptyPostgres(testPostgresUrl ?? '')
-  await migratePostgres(database.client, { migrate: true })
+  const database = await createMigratedPostgres(testPostgresUrl ?? '')
   const holder = await database.connect?.()
   const caller = await database.connect?.()
   await holder?.query('begin')
@@ -145,8 +145,7 @@ test.skipIf(!testPostgresUrl)('waits for a lock, and lets calls pass meanwhile',
 })
 
 test.skipIf(!testPostgresUrl)('ends no call by a deadlock that locks tables in another order', async () => {
-  const database = await createEmptyPostgres(testPostgresUrl ?? '')
-  await migratePostgres(database.client, { migrate: true })
+  const database = await createMigratedPostgres(testPostgresUrl ?? '')
   const ended = new AbortController()
   // As operations do: applications before phones.
   async function callUntilMigrated() {
@@ -176,8 +175,7 @@ test.skipIf(!testPostgresUrl)('ends no call by a deadlock that locks tables in a
 })
 
 test.skipIf(!testPostgresUrl)('goes on after a migration that fails', async () => {
-  const database = await createEmptyPostgres(testPostgresUrl ?? '')
-  await migratePostgres(database.client, { migrate: true })
+  const database = await createMigratedPostgres(testPostgresUrl ?? '')
   const broken = later('-- expand\nalter table nothing add column x text;\n', postgresMigrations.length + 1)
   const available = [...postgresMigrations, expand, broken]
   await expect(migratePostgres(database.client, { migrate: true, available })).rejects.toThrow(broken.name)

@@ -4,7 +4,8 @@ import { migratePostgres } from '../../../src/store/postgres/migrate.ts'
 import { postgresMigrations } from '../../../src/store/engine/migration-files.ts'
 import { openPostgres } from '../../../src/store/postgres/database.ts'
 import { partitions, planEntries, planMonth, planMonths } from '../../../src/store/postgres/partitions.ts'
-import { describeEachPostgres, testPostgresUrl, createEmptyPostgres } from '../../helpers/postgres.ts'
+import { createMigratedPostgres } from '../../helpers/databases.ts'
+import { describeEachPostgres, testPostgresUrl } from '../../helpers/postgres.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
 
@@ -78,31 +79,30 @@ describeEachPostgres('migration 0020', (open) => {
 
 describe.skipIf(!testPostgresUrl)('partitions', () => {
   let database: Database
-  let empty: Awaited<ReturnType<typeof createEmptyPostgres>>
+  let migrated: Awaited<ReturnType<typeof createMigratedPostgres>>
   beforeAll(async () => {
-    empty = await createEmptyPostgres(testPostgresUrl ?? '')
-    await migratePostgres(empty.client, { migrate: true })
-    database = openPostgres(empty.url)
+    migrated = await createMigratedPostgres(testPostgresUrl ?? '')
+    database = openPostgres(migrated.url)
   })
   afterAll(async () => {
     await database.close()
-    await empty.dispose()
+    await migrated.dispose()
   })
 
   /** Lists the partitions with the numbers of their rows. */
   const list = async (table: string) => {
-    const { rows } = await empty.client.query<{ name: string }>(
+    const { rows } = await migrated.client.query<{ name: string }>(
       `select inhrelid::regclass::text as name from pg_inherits where inhparent = '${table}'::regclass order by 1`,
     )
     const counts: Array<[string, number]> = []
     for (const { name } of rows) {
-      const counted = await empty.client.query<{ n: string }>(`select count(*)::text as n from ${name}`)
+      const counted = await migrated.client.query<{ n: string }>(`select count(*)::text as n from ${name}`)
       counts.push([name.slice(table.length + 1), Number(counted.rows[0]?.n)])
     }
     return counts
   }
   const insertRequest = (time: string) =>
-    empty.client.query(
+    migrated.client.query(
       `insert into otp_requests (id, developer_id, project_id, app_id, environment, phone, status, channel, code_salt,
          code_hash, created_at, sent_at, expires_at, updated_at)
        values ($1, 'd', 'p', 'a', 'live', '+1', 'expired', 'sms', '', '', $2, 1, 1, 1)`,
@@ -114,11 +114,11 @@ describe.skipIf(!testPostgresUrl)('partitions', () => {
 
   test('are made ahead, also for rows that have none, which keep what belongs to them', async () => {
     for (const time of ['2026-08-03', '2026-11-03', '2026-11-04']) await insertRequest(time)
-    await empty.client.query(
+    await migrated.client.query(
       `insert into otp_deliveries (request_id, message, channels, status, created_at, updated_at)
        select id, 0, 'sms', 'sent', 1, 1 from otp_requests`,
     )
-    await empty.client.query(
+    await migrated.client.query(
       `insert into events (seq, type, developer_id, at) select n, 'x', 'd', n from generate_series(1, 10) n;
        update counters set value = 10`,
     )
@@ -149,12 +149,12 @@ describe.skipIf(!testPostgresUrl)('partitions', () => {
     expect((await list('otp_deliveries')).map(([name]) => name)).not.toContain('202608')
     // The newest range of the log is never dropped, however old it is.
     expect(await database.write((tx) => partitions.dropOldest(tx, 'events', now))).toBeFalse()
-    await empty.client.query('update counters set value = 1000001')
+    await migrated.client.query('update counters set value = 1000001')
     expect(await database.write((tx) => partitions.dropOldest(tx, 'events', now))).toBeTrue()
   })
 
   test('wait a second at most for others, and are left as they are then', async () => {
-    const holder = await empty.connect?.()
+    const holder = await migrated.connect?.()
     await holder?.query('begin')
     await holder?.query('select 1 from otp_requests limit 1')
     expect(
@@ -165,7 +165,7 @@ describe.skipIf(!testPostgresUrl)('partitions', () => {
   })
 
   test('of other months are not read by a scan of the one that comes of age', async () => {
-    const { rows } = await empty.client.query<{ 'QUERY PLAN': string }>(
+    const { rows } = await migrated.client.query<{ 'QUERY PLAN': string }>(
       `explain select id from otp_requests where id > '${lowestId('otp', at('2026-11-10'))}'
          and id < '${lowestId('otp', at('2026-11-20'))}' order by id limit 100`,
     )
