@@ -37,6 +37,12 @@ describe('alerts', () => {
     expect(alerts[0]?.values).toMatchObject({ to: 'ops@example.com', password: 'correct-horse' })
   })
 
+  test('are posted to the URL as it is written', () => {
+    const url = 'https://ops.example.com/hook/?thread=5'
+    const { alerts } = requireConfig(loadFile(`[[alerts]]\nkind = "webhook"\nurl = "${url}"`, { env }))
+    expect(alerts[0]?.values).toMatchObject({ url })
+  })
+
   test('show neither a password nor the URL of a channel', () => {
     const loaded = loadFile(`${email}caFile = "/ca.pem"\n${slack}`, {
       env,
@@ -64,6 +70,9 @@ describe('alerts', () => {
       '3 url is a secret and must not be in this file.',
     ],
     ['[[alerts]]\nkind = "webhook"\nurl = "http://ops.example.com"', '3 url is not an https URL.'],
+    ['[[alerts]]\nkind = "webhook"\nurl = "https://a:b@ops.example.com"', '3 url is not an https URL.'],
+    ['[[alerts]]\nkind = "webhook"\nurl = "https://ops.example.com/#a"', '3 url has a fragment.'],
+    ['[[alerts]]\nkind = "ntfy"\nurl = "https://ntfy.sh/a?up=1"', '3 url has a query or a fragment.'],
     [
       '[[alerts]]\nkind = "webhook"\nulr = "https://ops.example.com"',
       '2 url is missing.|3 Alerts of kind webhook have no setting ulr.',

@@ -14,7 +14,7 @@ export const webhookAlerts = defineAlertKind({
   kind: 'webhook',
   title: 'Webhook',
   fields: {
-    url: { description: 'the URL to post to', required: true, url: true },
+    url: { description: 'the URL to post to', required: true, url: 'whole' },
     token: tokenField,
   },
   create: ({ url, token }, needs) =>
@@ -53,7 +53,7 @@ export const slackAlerts = defineAlertKind({
       description: 'the URL of the incoming webhook (api.slack.com/apps, Incoming Webhooks)',
       required: true,
       secret: true,
-      url: true,
+      url: 'whole',
     },
   },
   create: ({ url }, needs) =>
@@ -73,7 +73,7 @@ export const discordAlerts = defineAlertKind({
       description: 'the URL of the webhook (settings of the channel, Integrations)',
       required: true,
       secret: true,
-      url: true,
+      url: 'whole',
     },
   },
   create: ({ url }, needs) =>
@@ -94,7 +94,7 @@ export const ntfyAlerts = defineAlertKind({
     url: {
       description: 'the URL of the topic',
       required: true,
-      url: true,
+      url: 'base',
       example: 'https://ntfy.sh/TOPIC',
     },
     token: { ...tokenField, description: 'the access token of a protected topic' },

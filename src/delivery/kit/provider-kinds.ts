@@ -21,8 +21,8 @@ export type SettingField = {
   /** Checks what a pattern cannot, such as a key. */
   isValid?: (value: string) => boolean
   choices?: readonly string[]
-  /** Must be an https URL; http is allowed on loopback only. */
-  url?: true
+  /** Must be https, or http on loopback. A `whole` URL may have a query; paths are appended to a `base`. */
+  url?: 'base' | 'whole'
   /** May contain line breaks. Other fields may not: they can end up in a header or a URL. */
   multiline?: true
   /** Shown if the value is invalid. */
@@ -161,9 +161,8 @@ function findFault(field: SettingField, value: string): Omit<SettingFault, 'name
   if (field.choices && !field.choices.includes(value)) {
     return { fault: 'is not one of the choices', remedy: `Give one of ${field.choices.join(', ')}.` }
   }
-  if (field.url && !isSafeBaseUrl(value)) {
-    return { fault: 'is not an https URL', remedy: 'Give an https URL; http is allowed on loopback only.' }
-  }
+  const urlFault = field.url && findUrlFault(field.url, value)
+  if (urlFault) return urlFault
   const unknown = value.match(/\{\{\w*\}\}/g)?.find((placeholder) => !field.description.includes(placeholder))
   if (unknown !== undefined && field.pattern?.test(value) === false && !field.secret)
     return {
@@ -177,8 +176,19 @@ function findFault(field: SettingField, value: string): Omit<SettingFault, 'name
   return undefined
 }
 
-/** Refuses queries and fragments too, because paths are appended to the URL. */
-const isSafeBaseUrl = (text: string) => isSafeUrl(text) && !/[?#\s]/.test(text)
+function findUrlFault(kind: 'base' | 'whole', value: string): Omit<SettingFault, 'name'> | undefined {
+  if (!isSafeUrl(value) || /\s/.test(value))
+    return {
+      fault: 'is not an https URL',
+      remedy: 'Give an https URL without user name and password; http is allowed on loopback only.',
+    }
+  if (kind === 'base' ? /[?#]/.test(value) : value.includes('#'))
+    return {
+      fault: kind === 'base' ? 'has a query or a fragment' : 'has a fragment',
+      remedy: 'Give the URL without it.',
+    }
+  return undefined
+}
 
 function fillDefaults<Fields extends SettingFields>(
   fields: Fields,
@@ -187,7 +197,9 @@ function fillDefaults<Fields extends SettingFields>(
   const values = Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [
       name,
-      field.url ? (settings[name] ?? field.default)?.replace(/\/+$/, '') : (settings[name] ?? field.default),
+      field.url === 'base'
+        ? (settings[name] ?? field.default)?.replace(/\/+$/, '')
+        : (settings[name] ?? field.default),
     ]),
   )
   // Object.fromEntries loses the names; `findSettingFaults` has checked what the type promises.
@@ -196,7 +208,7 @@ function fillDefaults<Fields extends SettingFields>(
 
 /** Setting for the base URL of the provider's API. `create` gets it without trailing slashes. */
 export const baseUrlField = <const Url extends string>(url: Url) =>
-  ({ description: 'the base URL of the API', default: url, url: true }) as const
+  ({ description: 'the base URL of the API', default: url, url: 'base' }) as const
 
 /** Pattern of a UUID (RFC 9562), which some providers use as ids in settings. */
 export const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i

@@ -18,7 +18,7 @@ export const awsFields = {
   },
   secretAccessKey: { description: 'the secret access key', required: true, secret: true },
   sessionToken: { description: 'the session token of temporary credentials', secret: true },
-  baseUrl: { description: 'the URL of the endpoint, if it is not the default of the region', url: true },
+  baseUrl: { description: 'the URL of the endpoint, if it is not the default of the region', url: 'base' },
 } as const
 
 export type AwsAccount = {

@@ -22,7 +22,7 @@ const fields = {
   baseUrl: {
     description: 'the base URL of your account',
     required: true,
-    url: true,
+    url: 'base',
     example: 'https://abc123.api.infobip.com',
   },
   apiKey: {

@@ -75,14 +75,19 @@ describe('settings', () => {
     ['http://127.0.0.1.example.com', false],
     ['http://localhost.example.com', false],
     ['https://user:secret@api.example.com', false],
-    ['https://api.example.com?key=1', false],
-    ['https://api.example.com/#part', false],
     ['ftp://api.example.com', false],
     ['api.example.com', false],
     [' https://api.example.com', false],
   ])('may have the address %j: %p', (baseUrl, isRight) => {
     expect(findFaults({ ...right, baseUrl })).toEqual(isRight ? [] : ['baseUrl is not an https URL'])
   })
+
+  test.each(['https://api.example.com?key=1', 'https://api.example.com/#part'])(
+    'may not have the base URL %j, to which paths are appended',
+    (baseUrl) => {
+      expect(findFaults({ ...right, baseUrl })).toEqual(['baseUrl has a query or a fragment'])
+    },
+  )
 
   test('never appear in the messages about their faults', () => {
     const secret = 'hunter2-hunter2'
