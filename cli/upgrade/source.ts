@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { explainCode } from '../../src/shared/error-cause.ts'
 import { isSafeUrl } from '../../src/shared/safe-url.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 
@@ -114,7 +115,10 @@ function requireSafe(url: string) {
 }
 
 function unavailable(what: string, cause: unknown) {
-  const reason = cause instanceof Error ? cause.message : String(cause)
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  // The message of a system's error is for developers of the engine.
+  const reason =
+    typeof code === 'string' ? explainCode(code) : cause instanceof Error ? cause.message : String(cause)
   return new CliError(exitCodes.unreachable, 'RELEASE_UNAVAILABLE', `${what} could not be read: ${reason}`, {
     hints: ['Nothing was changed. Try again, or name another folder of releases with --from.'],
   })

@@ -83,6 +83,10 @@ describe.skipIf(!hasKeygen)('a release', () => {
     expect(await readLatest(remote, policy())).toBe('9.9.9')
     await server.stop(true)
     expect(await refusal(readLatest(remote, policy()))).toStartWith('RELEASE_UNAVAILABLE: ')
+    const refusing = openReleaseSource('http://127.0.0.1:1', '/')
+    expect(await refusal(readLatest(refusing, policy()))).toEndWith(
+      '/latest could not be read: connection refused, ECONNREFUSED',
+    )
     expect(() => openReleaseSource('http://releases.example.com', '/')).toThrow('over https only')
   })
 
