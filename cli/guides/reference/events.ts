@@ -126,7 +126,8 @@ function exampleBody(type: EventKind): string {
   }
   const { afterMs, ...changes } = examples[type]
   const sessionId = type === 'session.verified' ? 'ses_01kaga0rf0f4wv7m2n8q3s9xyz' : undefined
-  const request = { ...exampleRequest, ...changes }
+  const metadata = sessionId === undefined ? exampleRequest.metadata : { sessionId }
+  const request = { ...exampleRequest, ...changes, metadata }
   return JSON.stringify(eventBody(eventId, type, request, createdAt + afterMs, sessionId))
 }
 
