@@ -30,8 +30,8 @@ export const allowances = {
  * message, one for each phone that was verified from there, and up to `more` others, which decrease to none at a pace of `to`.
  * People ask again and mistype numbers: to a phone that had a message that day, or soon after another, these decrease to none
  * only at a pace of `again`, and one is added until `once` is spent. The last part is for networks in which a phone was
- * verified: it lasts them for a day. Four refused messages of a network count as one that it sent: customers who are refused try
- * again two or three times, and must get their code on the next day.
+ * verified: it lasts them for a day. Eight refused messages of a network count as one that it sent: customers who are refused
+ * try again several times, and must get their code on the next day.
  */
 export const scarcity = {
   from: 0.5,
@@ -42,7 +42,7 @@ export const scarcity = {
   again: 1,
   once: 0.8,
   last: 0.98,
-  refused: 0.25,
+  refused: 0.125,
 } as const
 
 /** Unverified messages of one subject in the last 24 hours, and its evidence. */

@@ -175,7 +175,7 @@ describe('what leaves unverified', () => {
     }
   })
 
-  test('near the end of an allowance makes a network known by four refused messages, and by three does not', async () => {
+  test('near the end of an allowance makes a network known by eight refused messages, and by seven does not', async () => {
     const bench = createGuardBench()
     for (let n = 0; n < 5; n++) await bench.verify((await bench.send(1)).request)
     let network = 0
@@ -186,8 +186,8 @@ describe('what leaves unverified', () => {
     }
     const [customer, attacker] = [{ clientIp: '198.51.100.7' }, { clientIp: '198.51.101.7' }]
     await fill(197)
-    expect((await bench.send(3, customer)).rules).toEqual(Array(3).fill('FAIR_SHARE'))
-    expect((await bench.send(4, attacker)).rules).toEqual(Array(4).fill('FAIR_SHARE'))
+    expect((await bench.send(7, customer)).rules).toEqual(Array(7).fill('FAIR_SHARE'))
+    expect((await bench.send(8, attacker)).rules).toEqual(Array(8).fill('FAIR_SHARE'))
     bench.clock.advance(26 * hourMs)
     await fill(120)
     expect((await bench.send(1, customer)).rules).toEqual([''])

@@ -18,8 +18,9 @@ const typingErrors = 0.03
 /** Shares of the people without a code that ask for another message, and that try again later that day. */
 const resendsOfLost = 0.3
 const laterOfLost = 0.03
-/** How often a person who is refused tries again before giving up. */
+/** How often a person who is refused tries again before giving up, and the share of those who come back on the next day. */
 const triesAgain = 3
+const backNextDay = 0.5
 
 type Person = { phone: string; clientIp: string }
 
@@ -54,7 +55,14 @@ export function createPeople(simulation: Simulation, random: () => number) {
     if (visited.refusals === 0) countUser(visited.country, 'refused')
     if (visited.refusals++ < triesAgain) {
       simulation.schedule(at + 30_000 + random() * 2 * minuteMs, tryAgain)
-    } else if (!visited.hasCode) countUser(visited.country, 'lost')
+    } else if (!visited.hasCode) {
+      const { country, person, conversion } = visited
+      countUser(country, 'lost')
+      if (random() < backNextDay)
+        simulation.schedule(at + (20 + 8 * random()) * hourMs, (now) =>
+          arrive(country, person, conversion, now),
+        )
+    }
   }
 
   async function visit(visited: Visit, at: number, isMistyped = false): Promise<void> {
