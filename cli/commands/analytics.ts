@@ -11,7 +11,7 @@ import { sparkline } from '../terminal/sparkline.ts'
 import { formatFacts } from '../terminal/text.ts'
 import { breakdownCsv, breakdownText, costsCsv, costsText, formatNumber, toCsv } from './analytics-tables.ts'
 import { environmentOption } from './environment-option.ts'
-import type { Environment } from '../../src/shared/otp-values.ts'
+import { requestChannels, type Environment } from '../../src/shared/otp-values.ts'
 
 type View = 'summary' | 'timeseries' | 'costs'
 type Range = '7d' | '30d' | '90d'
@@ -40,8 +40,8 @@ export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
     .addOption(new Option('--range <days>', `${ranges.join(', ')} (default ${rangeDefault})`).choices(ranges))
     .option('--app <id|name>', 'only codes of this application')
     .addOption(new Option('--by <key>', `one line for each ${keys.join(', ')}`).choices(keys))
-    .option('--country <iso>', 'with --by: only this country')
-    .option('--channel <name>', 'with --by: only this channel')
+    .option('--country <iso>', 'with --by: only this country', (code) => code.toUpperCase())
+    .addOption(new Option('--channel <name>', 'with --by: only this channel').choices(requestChannels))
     .option('--provider <name>', 'with --by: only this provider')
     .addOption(environmentOption('only codes of'))
     .option('--csv', 'print CSV with a header line; without a view, one line per day')

@@ -282,6 +282,13 @@ describe('analytics --by', () => {
     expect(stdout.split('\n')[1]).toStartWith(`app_1,${cell},1,`)
   })
 
+  test('refuses a channel that does not exist, which would have no codes', async () => {
+    const result = await cli.home.otpd(['analytics', '--by', 'country', '--channel', 'fax'])
+    expect(result).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(result.stderr).toContain('sms, whatsapp, telegram, voice, rcs, silent')
+    expect(cli.server.requests).toEqual([])
+  })
+
   test('is restricted to one country, channel or provider', async () => {
     cli.respond = () => pageResponse(...rows)
     await cli.home.otpd([
@@ -289,7 +296,7 @@ describe('analytics --by', () => {
       '--by',
       'provider',
       '--country',
-      'DE',
+      'de',
       '--channel',
       'sms',
       '--provider',
