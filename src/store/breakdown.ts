@@ -199,3 +199,20 @@ type ApplicationRangeFilter = RangeFilter & {
   country: string | undefined
   channel: string | undefined
 }
+
+/** Names a row by its key. */
+export const breakdownRow = ({ day, developerId, appId, country, channel, provider }: BreakdownKey) =>
+  `${day} ${developerId} ${appId} ${country} ${channel} ${provider}`
+
+/** Adds counts to those so far, which may have others. */
+export function addCounts<Row extends { counts: Record<string, number | undefined> }>(
+  rows: Map<string, Row>,
+  key: string,
+  row: Row,
+): void {
+  const before = rows.get(key)
+  if (!before) return void rows.set(key, row)
+  const sums = { ...before.counts }
+  for (const name in row.counts) sums[name] = (sums[name] ?? 0) + (row.counts[name] ?? 0)
+  rows.set(key, { ...row, counts: sums })
+}

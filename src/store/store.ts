@@ -1,7 +1,7 @@
 import type { Clock } from '../domain/model/clock.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createSealing, type UnreadableValue } from './engine/sealing.ts'
-import type { Change, Operation } from '../domain/store/operation.ts'
+import type { Operation } from '../domain/store/operation.ts'
 import type { Store, Stores } from '../domain/store/store.ts'
 import type { DeliveryQueue, LeasedDelivery } from '../domain/store/webhook-outbox.ts'
 import { createAccountStore } from './accounts.ts'
@@ -12,7 +12,7 @@ import { createApplicationStore } from './applications.ts'
 import { createAuditChains, type AuditChains } from './audit-chains.ts'
 import { createAuditStore } from './audit.ts'
 import type { Connection } from './engine/connection.ts'
-import type { CallGroup, QueryExecutor, Database } from './engine/database.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
 import { createDeadlineStore } from './clock-rollback.ts'
 import { createDeveloperStore } from './developers.ts'
 import { createEarlyReceiptStore } from './early-receipts.ts'
@@ -31,8 +31,7 @@ import { createOtpSessionStore } from './otp-sessions.ts'
 import { createPageStore } from './pages.ts'
 import { createCheckBudgetStore } from './check-budgets.ts'
 import { createPhoneStore } from './phones.ts'
-import { createCalls } from './operation-calls.ts'
-import { createUnitOfWork, type UnitStores } from './unit-of-work.ts'
+import { createUnitOfWork, type UnitOfWork, type UnitStores } from './unit-of-work.ts'
 import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
 import { createLoadQueries } from './postgres-queries.ts'
@@ -142,28 +141,14 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     const stored = database.postgres
       ? createPostgresRows(createLoadQueries(connection), tables, clock)
       : createSqliteRows(tables, clock)
-    const unit = createUnitOfWork(stored, tables)
-    const changes = {
-      async apply(list: readonly Change[]) {
-        try {
-          unit.add(list)
-          await unit.write()
-        } finally {
-          // On SQLite the next transaction uses the same unit, also if this one fails.
-          unit.clear()
-        }
-      },
-    }
     /** Takes the notices of a body, or of the calls of a transaction, to give them once it is on disk. */
     function takeNotices(): () => void {
       const taken = notices
       notices = createNotices()
       return () => notify(taken)
     }
-    /** A body that threw has left them. */
-    const forgetLeased = () => void (notices.leased = [])
-    const calls = createCalls(database.world, unit, stored, { takeNotices, forgetLeased })
-    return { stores: { ...tables, changes }, calls, chains, takeNotices, forgetLeased }
+    const calls = createUnitOfWork(database.world, stored, tables, takeNotices)
+    return { stores: { ...tables, changes: calls }, calls, chains, takeNotices }
   }
 
   function notify({ hasDelivery, leased, developers }: Notices) {
@@ -182,10 +167,10 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     async write(body) {
       let giveNotices: (() => void) | undefined
       const result = await database.write(async (executor) => {
-        const { stores, chains, takeNotices, forgetLeased } = boundTo(executor)
-        // A body that threw has left its entries.
+        const { stores, chains, takeNotices } = boundTo(executor)
+        // A body that threw has left its entries and notices.
         chains.discard()
-        forgetLeased()
+        takeNotices()
         const value = await body(stores)
         await chains.flush()
         giveNotices = takeNotices()
@@ -228,10 +213,9 @@ function convertingErrors(stores: Stores, convertError: (error: unknown) => unkn
 /** Everything that is created once per connection or transaction. */
 type Bound = {
   stores: Stores
-  calls: CallGroup<Operation<unknown>>
+  calls: UnitOfWork
   chains: AuditChains
   takeNotices(): () => void
-  forgetLeased(): void
 }
 
 /** Notices to give once a transaction is on disk. */

@@ -1,38 +1,46 @@
-import type { BreakdownChanges, BreakdownKey, CountChanges } from '../domain/store/analytics.ts'
-import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { Message } from '../domain/model/message.ts'
 import type { RelayedMessage } from '../domain/model/relayed-message.ts'
-import type { PhoneRecord } from '../domain/model/phone-record.ts'
 import type { LoadedPhone, PhoneHandle } from '../domain/store/phones.ts'
-import type { GuardFault } from '../domain/model/guard.ts'
+import { GuardFault } from '../domain/model/guard.ts'
 import type { NewAdmission } from '../domain/model/rate-limit.ts'
 import type { OtpRequest } from '../domain/model/request.ts'
 import type { OtpSession } from '../domain/model/session.ts'
+import { attemptsMax } from '../domain/model/code.ts'
 import { formatTry } from '../domain/model/try-lines.ts'
 import { formatEntry } from '../domain/model/request-history.ts'
-import type { Change, NewEvent, Rows } from '../domain/store/operation.ts'
+import type { Change, ChangeStore, NewEvent, Operation, Rows } from '../domain/store/operation.ts'
 import type { GuardChanges } from '../domain/store/guard.ts'
 import type { Stores } from '../domain/store/store.ts'
+import type { World } from '../world/world.ts'
+import { addCounts, breakdownRow } from './breakdown.ts'
 import type { StoredRows } from './stored-rows.ts'
-import { type ChangedRows, createChangedRows } from './changed-rows.ts'
-import { compareKeys, valuesInKeyOrder } from './engine/key-order.ts'
+import type { CallGroup } from './engine/database.ts'
+import { type ChangedRows, compareKeys, createChangedRows, valuesInKeyOrder } from './engine/key-order.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { mergeGuardChanges } from './guard.ts'
+
+type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
 
 /** Stores that operations read and write. */
 export type UnitStores = Omit<Stores, 'changes'>
 
-export type UnitOfWork = ReturnType<typeof createUnitOfWork>
+export type UnitOfWork = CallGroup<Operation<unknown>> & ChangeStore
 
 /**
- * Creates the unit of work of a transaction: the changes that its calls decided on, by the keys of their rows. Calls read
- * through it, so that each sees the changes of those before, and `write` brings it to the database, table by table, each
- * row once and in the order of keys, so that few pages are written.
+ * Creates the unit of work of a connection: the changes that the calls of a transaction decided on, by the keys of their
+ * rows. Calls read through it, so that each sees the changes of those before, and `write` brings it to the database, table
+ * by table, each row once and in the order of keys, so that few pages are written.
  *
  * @param stored reads rows as they were before these changes
  * @param tx writes within the transaction
+ * @param takeNotices see `CallGroup.end`
  */
-export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: UnitStores) {
+export function createUnitOfWork(
+  world: Pick<World, 'onBroken'>,
+  stored: StoredRows,
+  tx: UnitStores,
+  takeNotices: () => () => void,
+): UnitOfWork {
   const containers: Array<{ clear(): void }> = []
   /** Has `clear` empty a container. */
   function cleared<C extends { clear(): void }>(container: C): C {
@@ -43,19 +51,19 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
   /** Requests that were read, as they are stored. */
   const readRequests = cleared(new Map<string, OtpRequest>())
   const messages = cleared(new Map<string, ChangedRows<Message>>())
-  const phones = cleared(new Map<string, { handle: PhoneHandle; record: PhoneRecord }>())
+  const phones = cleared(new Map<string, ChangeOf<'phone'>>())
   /** Records that were read, and that have a row. */
   const readPhones = cleared(new Map<string, LoadedPhone>())
-  const answers = cleared(new Map<string, { scope: IdempotencyScope; answer: string; at: number }>())
-  const counts = cleared(new Map<string, { developerId: string; day: number; counts: CountChanges }>())
-  const breakdown = cleared(new Map<string, { key: BreakdownKey; counts: BreakdownChanges }>())
+  const answers = cleared(new Map<string, ChangeOf<'idempotency'>>())
+  const counts = cleared(new Map<string, ChangeOf<'counts'>>())
+  const breakdown = cleared(new Map<string, ChangeOf<'breakdown'>>())
   const guard: GuardChanges = { rows: cleared(new Map()), decisions: cleared(new Map()) }
   /** Set while a call runs again because the rows of the guard could not be read or written. */
   let guardFault: GuardFault | undefined
   const relayed = cleared(createChangedRows<RelayedMessage>())
   const sessions = cleared(createChangedRows<OtpSession>())
   let events: NewEvent[] = []
-  let tries: Array<Extract<Change, { kind: 'try' }>> = []
+  let tries: Array<ChangeOf<'try'>> = []
   /** On PostgreSQL. */
   let admissions: NewAdmission[] = []
   /** Asked on PostgreSQL, where a transaction without changes is not committed. */
@@ -82,7 +90,8 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
       const others = requests.isNew(requestId) ? [] : stored.rows.messages(requestId)
       if (!own) return others
       const unchanged = others.filter(({ messageNumber }) => !own.get(messageNumber))
-      return [...unchanged, ...own.all()].toSorted((a, b) => a.messageNumber - b.messageNumber)
+      const { added, updated } = own.lists()
+      return [...unchanged, ...added, ...updated].toSorted((a, b) => a.messageNumber - b.messageNumber)
     },
 
     session: (id) => sessions.get(id) ?? stored.rows.session(id),
@@ -122,9 +131,10 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
     admissions.push(admission)
   }
 
-  function addOther(change: Exclude<Change, { kind: 'admission' }>): unknown {
+  function addOther(change: Exclude<Change, ChangeOf<'admission'>>): unknown {
     switch (change.kind) {
       case 'request':
+        if (change.request.attempts > attemptsMax) world.onBroken('attempts_within_limit', change.request.id)
         return requests.set(change.request.id, withoutTrace(change.request), change.isNew)
       case 'message':
         return addMessage(change.message, change.isNew)
@@ -141,7 +151,7 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
       case 'counts':
         return addCounts(counts, `${change.day} ${change.developerId}`, change)
       case 'breakdown':
-        return addCounts(breakdown, breakdownKey(change.key), change)
+        return addCounts(breakdown, breakdownRow(change.key), change)
       case 'event':
         return events.push(change.event)
       case 'try':
@@ -161,19 +171,18 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
    */
   async function write(): Promise<void> {
     tx.rateLimits.insert(admissions)
-    for (const session of sessions.added()) await tx.otpSessions.insert(session)
-    for (const session of sessions.updated()) await tx.otpSessions.update(session)
+    await saveEach(sessions, tx.otpSessions)
     const firstSeq = events.length > 0 ? await tx.events.reserve(events.length) : undefined
     appendToHistories(firstSeq)
-    tx.otpRequests.insert(requests.added())
+    const { added, updated } = requests.lists()
+    tx.otpRequests.insert(added)
     tx.otpRequests.update(
-      requests.updated().map((request) => ({ request, statusBefore: readRequests.get(request.id)?.status })),
+      updated.map((request) => ({ request, statusBefore: readRequests.get(request.id)?.status })),
     )
-    const changedMessages = valuesInKeyOrder(messages)
-    tx.otpDeliveries.insert(changedMessages.flatMap((own) => own.added()))
-    tx.otpDeliveries.update(changedMessages.flatMap((own) => own.updated()))
-    for (const message of relayed.added()) await tx.relayedMessages.insert(message)
-    for (const message of relayed.updated()) await tx.relayedMessages.update(message)
+    const changedMessages = valuesInKeyOrder(messages).map((own) => own.lists())
+    tx.otpDeliveries.insert(changedMessages.flatMap((own) => own.added))
+    tx.otpDeliveries.update(changedMessages.flatMap((own) => own.updated))
+    await saveEach(relayed, tx.relayedMessages)
     await savePhones()
     await tx.guard.apply(guard)
     tx.idempotency.save(valuesInKeyOrder(answers))
@@ -224,10 +233,49 @@ export function createUnitOfWork(stored: Omit<StoredRows, 'load' | 'end'>, tx: U
     admissions = []
   }
 
-  /** Leaves the guard out of this transaction, which repeats one that its rows have failed. */
-  const leaveOutGuard = (fault: GuardFault) => void (guardFault = fault)
+  return {
+    prepareAlone(failure) {
+      if (failure instanceof GuardFault) guardFault = failure
+    },
+    load: async (operations) =>
+      (await stored.load?.(operations, guardFault === undefined)) ?? new Set(operations),
+    decide(operation) {
+      const { result, changes } = operation.decide(rows)
+      add(changes)
+      return result
+    },
+    hasChanges: () => hasChanges,
+    async write() {
+      // A body that threw has left some.
+      takeNotices()
+      await write()
+    },
+    end(isCommitted) {
+      clear()
+      stored.end(isCommitted)
+      const give = takeNotices()
+      return isCommitted ? give : undefined
+    },
+    async apply(changes) {
+      try {
+        add(changes)
+        await write()
+      } finally {
+        // On SQLite the next transaction uses the same unit, also if this one fails.
+        clear()
+      }
+    },
+  }
+}
 
-  return { rows, add, hasChanges: () => hasChanges, write, clear, leaveOutGuard }
+/** Writes changed rows of a table, one by one. */
+async function saveEach<T>(
+  rows: ChangedRows<T>,
+  table: { insert(row: T): Promise<void>; update(row: T): Promise<void> },
+): Promise<void> {
+  const { added, updated } = rows.lists()
+  for (const row of added) await table.insert(row)
+  for (const row of updated) await table.update(row)
 }
 
 /** Tells which request a change writes: its row has its history, too. */
@@ -240,22 +288,6 @@ function writtenRequest(change: Change): string | null {
 /** The trace is of the call that changed the request, not of those after it. */
 const withoutTrace = (request: OtpRequest): OtpRequest =>
   request.traceparent === undefined ? request : { ...request, traceparent: undefined }
-
-const breakdownKey = ({ day, developerId, appId, country, channel, provider }: BreakdownKey) =>
-  `${day} ${developerId} ${appId} ${country} ${channel} ${provider}`
-
-/** Adds counts to those so far, which may have others. */
-function addCounts<Row extends { counts: Record<string, number | undefined> }>(
-  rows: Map<string, Row>,
-  key: string,
-  row: Row,
-): void {
-  const before = rows.get(key)
-  if (!before) return void rows.set(key, row)
-  const sums = { ...before.counts }
-  for (const name in row.counts) sums[name] = (sums[name] ?? 0) + (row.counts[name] ?? 0)
-  rows.set(key, { ...row, counts: sums })
-}
 
 /** New records last, which get the next keys. By their hashes: two transactions that insert the same wait for each other. */
 const byPhoneKey = (a: { handle: PhoneHandle }, b: { handle: PhoneHandle }) =>

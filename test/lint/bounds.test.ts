@@ -56,7 +56,7 @@ const shortLived: ReadonlySet<string> = new Set([
   'src/http/query.ts',
   'src/domain/guard/subject.ts',
   'src/domain/upkeep/guard-backfills.ts',
-  'src/store/changed-rows.ts',
+  'src/store/engine/key-order.ts',
   'src/store/guard.ts',
   'src/store/postgres-queries.ts',
   'src/store/postgres-rows.ts',

@@ -8,3 +8,26 @@ export const inKeyOrder = <K extends string | number, V>(map: ReadonlyMap<K, V>)
 /** Lists the values of a map in the order of their keys. */
 export const valuesInKeyOrder = <V>(map: ReadonlyMap<string | number, V>): V[] =>
   inKeyOrder(map).map(([, value]) => value)
+
+export type ChangedRows<T> = ReturnType<typeof createChangedRows<T>>
+
+/** Holds rows of one table as a transaction leaves them, by their keys. */
+export function createChangedRows<T>() {
+  const rows = new Map<string | number, { value: T; isNew: boolean }>()
+  const isNew = (key: string | number): boolean => rows.get(key)?.isNew === true
+  return {
+    isNew,
+    get: (key: string | number): T | undefined => rows.get(key)?.value,
+    /** Sets a row, which stays new if it was added before. */
+    set: (key: string | number, value: T, isAdded = false): void =>
+      void rows.set(key, { value, isNew: isAdded || isNew(key) }),
+    /** Lists the rows that are new and the others, in the order of their keys. */
+    lists(): { added: T[]; updated: T[] } {
+      const added: T[] = []
+      const updated: T[] = []
+      for (const { value, isNew } of valuesInKeyOrder(rows)) (isNew ? added : updated).push(value)
+      return { added, updated }
+    },
+    clear: (): void => rows.clear(),
+  }
+}

@@ -2,6 +2,7 @@ import type { CallGroup, QueryExecutor } from '../engine/database.ts'
 import { RowNotNamedError, unavailable } from '../engine/errors.ts'
 import { canRunAgain, takeTogether } from '../engine/repeated-calls.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
+import { systemWorld } from '../../world/system.ts'
 import type { RunTransaction } from './transactions.ts'
 
 const groupMax = 256
@@ -118,8 +119,10 @@ export function createGroups(
         try {
           outcomes.push({ value: calls.decide(call) })
         } catch (error) {
-          const isDisplaced = error instanceof RowNotNamedError && calls.hasChanges()
-          outcomes.push(isDisplaced ? undefined : { error })
+          const isUnnamed = error instanceof RowNotNamedError
+          outcomes.push(isUnnamed && calls.hasChanges() ? undefined : { error })
+          if (isUnnamed && !calls.hasChanges())
+            systemWorld.onBroken('rows_named_before_decision', error.message)
         }
       }
       if (calls.hasChanges()) await calls.write()

@@ -32,9 +32,6 @@ type Job = {
   onFlushed?: (() => void) | undefined
 }
 
-/** How the transaction of a batch ended. After an error its jobs may run again, each in a transaction of its own. */
-type BatchResult = { hasChanged: boolean } | { error: unknown; runsAgain: boolean }
-
 export type WriteQueueHooks = {
   world?: World
   /** In the order in which they are called. */
@@ -138,9 +135,7 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
     if (flusher.isFull()) await flusher.wait()
     if (!beginBatch()) return
     const batch = takeTogether(waiting, batchMax)
-    const result = await runBatch(batch)
-    if ('error' in result) failBatch(batch, result.error, result.runsAgain)
-    else await endBatch(batch, result.hasChanged)
+    await runBatch(batch)
     isActive = false
     if (waiting.length > 0) schedule()
     else notifyIdle()
@@ -176,28 +171,29 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
     }
   }
 
-  /** Runs the jobs of a batch in the open transaction, and commits it. */
-  async function runBatch(batch: Job[]): Promise<BatchResult> {
+  /** Runs the jobs of a batch in the open transaction, and ends it. */
+  async function runBatch(batch: Job[]): Promise<void> {
     // A body that waits for anything but `tx` lets the event loop turn while it holds the write lock: the whole batch
     // fails, so that tests find it.
     let hasTurnEnded = false
     const turnTimer = world.timers.setImmediate(() => (hasTurnEnded = true))
     const changedRowsBefore = countChangedRows()
     let hasRun = false
+    let hasChanged = false
     try {
       await runJobs(batch)
       hasRun = true
       if (hasTurnEnded) throw new Error('a write awaited something other than its transaction')
       for (const one of transactionHooks) one.beforeCommit?.()
-      const hasChanged = countChangedRows() !== changedRowsBefore
+      hasChanged = countChangedRows() !== changedRowsBefore
       commit.run()
-      return { hasChanged }
     } catch (error) {
       // A full disk or a failed read ends the whole transaction.
-      return { error, runsAgain: !hasRun && connection.inTransaction && canRunAgain(batch, error) }
+      return failBatch(batch, error, !hasRun && connection.inTransaction && canRunAgain(batch, error))
     } finally {
       world.timers.clearImmediate(turnTimer)
     }
+    await endBatch(batch, hasChanged)
   }
 
   /**
@@ -253,7 +249,10 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
     if (!isPoisoned) await disk.makeCheckpoint()
   }
 
-  /** Rolls back. Another process may take the lock before the jobs run again, so they wait for it again. */
+  /**
+   * Rolls back. The jobs may run again, each in a transaction of its own; another process may take the lock before, so they
+   * wait for it again.
+   */
   function failBatch(batch: Job[], error: unknown, runsAgain: boolean): void {
     if (connection.inTransaction) rollback.run()
     for (const one of transactionHooks) one.onRollback?.()
