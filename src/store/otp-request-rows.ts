@@ -1,8 +1,14 @@
 import { getTableColumns, type InferSelectModel } from 'drizzle-orm'
-import { unlistedFields, type Channel, type ListedRequest, type OtpRequest } from '../domain/model/request.ts'
+import type { Facade } from '../domain/model/compat.ts'
+import {
+  unlistedFields,
+  type Channel,
+  type CompatRecord,
+  type ListedRequest,
+  type OtpRequest,
+} from '../domain/model/request.ts'
 import type { SentTemplate } from '../domain/model/sent-template.ts'
 import { unknownSeq } from '../domain/model/request-history.ts'
-import { formatCompat, parseCompat } from './compat-columns.ts'
 import { columnsOf, insertInto, updateTable } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
@@ -80,3 +86,22 @@ export function createRequestWrites({ otpRequests }: Pick<Tables, 'otpRequests'>
     }),
   }
 }
+
+/** Reads `twilio-verify sms:TIME voice:TIME`, with times in base 36. */
+function parseCompat(text: string): CompatRecord {
+  const [facade, ...messages] = text.split(' ')
+  return {
+    facade: facade as Facade,
+    messages: messages.map((message) => {
+      const [channel, time = ''] = message.split(':')
+      return { channel: channel as Channel, sentAt: parseInt(time, 36) }
+    }),
+  }
+}
+
+/** Writes what `parseCompat` reads. */
+const formatCompat = (compat: CompatRecord | null): string | null =>
+  compat &&
+  [compat.facade, ...compat.messages.map(({ channel, sentAt }) => `${channel}:${sentAt.toString(36)}`)].join(
+    ' ',
+  )

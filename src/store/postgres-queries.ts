@@ -11,7 +11,7 @@ import { toOtpRequest } from './otp-request-rows.ts'
 import { toSession } from './otp-sessions.ts'
 import { isUnused, openRecord } from './phone-rows.ts'
 import { toRelayedMessage } from './relayed-messages.ts'
-import { createUsageQuery } from './rate-limit-rows.ts'
+import { createUsageQuery } from './rate-limits.ts'
 import { readLoadTime } from './transaction-time.ts'
 import { parseSubscriber } from './webhook-endpoints.ts'
 

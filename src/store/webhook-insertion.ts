@@ -11,7 +11,7 @@ import { createEnvironmentLookup } from './app-environments.ts'
 import type { Connection } from './engine/connection.ts'
 import { columnsOf, insertInto, type RowWrite, rowsOf } from './engine/row-writes.ts'
 import type { Tables } from './engine/tables.ts'
-import { afterLastSeq } from './event-rows.ts'
+import { afterLastSeq } from './event-ids.ts'
 import { changeDeliveryLists } from './list-changes.ts'
 
 export type OutboxNeeds = Pick<DeliveryQueue, 'offerLease'> & {
@@ -94,7 +94,7 @@ export function createDeliveryInsertion(
           const { appId } = delivery
           insertOne(delivery, appId !== null && (await findEnvironment(appId)) === 'test')
         }
-      } else if (list.length > 0) {
+      } else {
         insert(list.map((delivery) => ({ ...delivery, status: 'pending', nextAttemptAt: delivery.now })))
         onDelivery()
       }

@@ -39,7 +39,7 @@ const boundedOtherwise: Readonly<Record<string, string>> = {
   'src/store/postgres/connections.ts': 'one for each statement',
   'src/store/engine/query-params.ts': 'one for each shape of a filter',
   'src/store/sqlite/recent-lists.ts': 'recentMax of lists.ts',
-  'src/store/sqlite/row-changes.ts': 'one for each kind of background work',
+  'src/store/sqlite/database.ts': 'one for each kind of background work',
   'src/store/store.ts': 'cachedMax of list-rules.ts',
   'src/webhooks/result-recorder.ts': 'deliveries in flight',
 }

@@ -3,7 +3,7 @@ import { inFile, type Sabotage } from './in-file.ts'
 /** Changes that take a guarantee of the storage or of a crash point away, one each. */
 export const storageSabotages: readonly Sabotage[] = [
   ...inFile(
-    'store/sqlite/commit-flusher.ts',
+    'store/sqlite/disk-sync.ts',
     ['store/sqlite/disk-sync'],
     [
       [

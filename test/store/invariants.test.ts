@@ -35,14 +35,9 @@ test('memory of the limiter that has not what its rows have is noticed at the ne
   await registerShortIds(database, 'app_1')
   const admit = (at: number) =>
     database.write(async () =>
-      database.sqlite?.admissions.insert({
-        subject: 'app_1',
-        policy: 'otp-send',
-        at,
-        seq: 0,
-        replacesLater: false,
-        expiredUntil: 0,
-      }),
+      database.sqlite?.admissions.insert([
+        { subject: 'app_1', policy: 'otp-send', at, seq: 0, replacesLater: false, expiredUntil: 0 },
+      ]),
     )
   await admit(1)
   await admit(2)

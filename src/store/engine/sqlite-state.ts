@@ -1,16 +1,14 @@
-import type { Admissions, NewAdmission, StoredPolicy } from '../../domain/model/rate-limit.ts'
+import type { NewAdmission, RateLimit, StoredPolicy, Usage } from '../../domain/model/rate-limit.ts'
 import type { GuardRow } from '../../domain/model/guard.ts'
 
-/** The sliding-window log of admissions, in memory. */
+/** The sliding-window log of admissions, in memory: a `RateLimitStore`. */
 type AdmissionLog = {
-  /** Finds the admissions of a limiter. Valid until they change. */
-  find(subject: string, policy: StoredPolicy): Admissions
-  insert(admission: NewAdmission): void
-  forget(subject: string): number
-  latestTimestamp(): number | undefined
-  /** As many admissions at `now` replace the later ones of each window. */
-  clampToNow(now: number): void
-  deleteOldest(until: number, batchSize: number): boolean
+  usage(limit: RateLimit<StoredPolicy>, now: number): Usage
+  insert(admissions: readonly NewAdmission[]): void
+  forget(subject: string): Promise<number>
+  latestTimestamp(): Promise<number | undefined>
+  clampToNow(now: number): Promise<void>
+  deleteOldest(until: number, batchSize: number): Promise<boolean>
   /** Lists all admissions. `subject` is a short id, `policy` its place in `storedPolicies`. */
   list(): Array<{ subject: number; policy: number; at: number; seq: number }>
 }

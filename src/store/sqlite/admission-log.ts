@@ -1,9 +1,8 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import type { Admission, Admissions, NewAdmission, StoredPolicy } from '../../domain/model/rate-limit.ts'
-import { storedPolicies } from '../../domain/model/rate-limit.ts'
-import { lazy } from './lazy.ts'
-import { lowerBound } from './lower-bound.ts'
-import type { TransactionHooks } from './transaction-hooks.ts'
+import { measure, storedPolicies } from '../../domain/model/rate-limit.ts'
+import type { Admission, NewAdmission, RateLimit, StoredPolicy } from '../../domain/model/rate-limit.ts'
+import { lazy, type TransactionHooks } from './memory-state.ts'
+import { lowerBound } from '../engine/key-order.ts'
 import type { World } from '../../world/world.ts'
 
 /** Batches between two deletions of expired rows, and the rows that one deletes. More rows than batches: it catches up. */
@@ -143,23 +142,25 @@ export function createAdmissionLog(
   return {
     hooks,
 
-    /** Finds the admissions of a limiter. Valid until they change. */
-    find(subject: string, policy: StoredPolicy): Admissions {
+    usage(limit: RateLimit<StoredPolicy>, now: number) {
       catchUp()
-      const times = windows.get(toKey(subject, policy)) ?? []
-      return {
-        newest: (until) => admissionAt(times, countUntil(times, until) - 1),
-        oldestAfter: (after, skip) => admissionAt(times, countUntil(times, after) + skip),
+      const times = windows.get(toKey(limit.subject, limit.policy)) ?? []
+      const admissions = {
+        newest: (until: number) => admissionAt(times, countUntil(times, until) - 1),
+        oldestAfter: (after: number, skip: number) => admissionAt(times, countUntil(times, after) + skip),
       }
+      return measure(admissions, limit, now)
     },
 
-    insert({ subject, policy, at, expiredUntil: until }: NewAdmission) {
+    insert(admissions: readonly NewAdmission[]) {
       catchUp()
-      if (toNumber(subject) === 0) throw new Error(`an admission (${policy}) has an unknown subject`)
-      const key = toKey(subject, policy)
-      dropExpired(key, until)
-      change(key, at)
-      expiredUntil = Math.max(expiredUntil, until)
+      for (const { subject, policy, at, expiredUntil: until } of admissions) {
+        if (toNumber(subject) === 0) throw new Error(`an admission (${policy}) has an unknown subject`)
+        const key = toKey(subject, policy)
+        dropExpired(key, until)
+        change(key, at)
+        expiredUntil = Math.max(expiredUntil, until)
+      }
     },
 
     /** Lists all admissions. `subject` is a short id, `policy` its place in `storedPolicies`. */
@@ -170,7 +171,7 @@ export function createAdmissionLog(
       )
     },
 
-    forget(subject: string): number {
+    async forget(subject: string) {
       catchUp()
       let forgotten = 0
       for (const policy of storedPolicies) {
@@ -182,7 +183,7 @@ export function createAdmissionLog(
       return forgotten
     },
 
-    latestTimestamp(): number | undefined {
+    async latestTimestamp() {
       catchUp()
       let latest: number | undefined
       for (const times of windows.values()) latest = Math.max(latest ?? 0, times.at(-1) ?? 0)
@@ -190,7 +191,7 @@ export function createAdmissionLog(
     },
 
     /** As many admissions at `now` replace the later ones of each window. */
-    clampToNow(now: number) {
+    async clampToNow(now: number) {
       catchUp()
       for (const [key, times] of windows) {
         const later = times.length - countUntil(times, now)
@@ -199,7 +200,7 @@ export function createAdmissionLog(
       statements().clamp.run(now)
     },
 
-    deleteOldest(until: number, batchSize: number): boolean {
+    async deleteOldest(until: number, batchSize: number) {
       catchUp()
       for (const key of windows.keys()) dropExpired(key, until)
       return statements().prune.run(until, batchSize).changes === batchSize

@@ -3,8 +3,7 @@ import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAdmissionLog } from './admission-log.ts'
 import { createDiskSync } from './disk-sync.ts'
-import { createVersionCounter } from './version-counter.ts'
-import { watchForeignCommits } from './foreign-commits.ts'
+import { createVersionCounter, lazy, type TransactionHooks, watchForeignCommits } from './memory-state.ts'
 import { createGuardRows } from './guard-rows.ts'
 import { sqliteColumns } from '../engine/tables/columns.ts'
 import type { Database, QueryExecutor } from '../engine/database.ts'
@@ -12,9 +11,7 @@ import { createPhoneIndex } from './phone-index.ts'
 import { toCallerError } from '../engine/errors.ts'
 import { prepareOnSqlite } from './prepare.ts'
 import { createLists, type ListLimits } from './lists.ts'
-import { lazy } from './lazy.ts'
 import { openReader } from './reader.ts'
-import { createRowChanges } from './row-changes.ts'
 import { overwriteFreePages, truncateWal } from './scrub.ts'
 import { createShortIds, type ShortIds } from '../engine/tables/short-ids.ts'
 import { defineTables } from '../engine/tables.ts'
@@ -146,6 +143,31 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       disk?.close()
     },
   }
+}
+
+/**
+ * Creates the signal of commits that changed rows, by this process or another.
+ *
+ * @param lookForForeign runs the hooks for commits of other processes
+ */
+function createRowChanges(lookForForeign: () => void) {
+  const listeners = new Set<(isForeign: boolean) => unknown>()
+
+  function notify(isForeign: boolean) {
+    for (const listener of listeners) listener(isForeign)
+  }
+
+  const notifyForeign = () => notify(true)
+  const changes: NonNullable<Database['changes']> = {
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    lookForForeign,
+    notifyForeign,
+  }
+  const hooks: TransactionHooks = { onForeignCommit: notifyForeign }
+  return { changes, hooks, notifyOwn: () => notify(false) }
 }
 
 /** Wraps a read-only connection as a database whose every write fails. */

@@ -2,8 +2,7 @@ import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { GuardCounts, GuardRow } from '../../domain/model/guard.ts'
 import { systemWorld, type World } from '../../world/system.ts'
 import type { GuardRowCache } from '../engine/sqlite-state.ts'
-import { lazy } from './lazy.ts'
-import type { TransactionHooks } from './transaction-hooks.ts'
+import { lazy, type TransactionHooks } from './memory-state.ts'
 
 /** Rows that are held back are written after this time, or when there are so many. */
 const [heldBackMs, heldBackMax] = [10_000, 10_000]

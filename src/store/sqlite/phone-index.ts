@@ -1,8 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { PhoneIndex } from '../engine/sqlite-state.ts'
-import { createBackgroundWork } from './background-work.ts'
-import { lazy } from './lazy.ts'
-import type { TransactionHooks } from './transaction-hooks.ts'
+import { createBackgroundWork, lazy, type TransactionHooks } from './memory-state.ts'
 import { systemWorld } from '../../world/system.ts'
 import type { Timers } from '../../world/world.ts'
 

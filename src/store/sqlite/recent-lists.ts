@@ -1,5 +1,5 @@
 import type { ListKey, ListOwner, ListRange } from '../engine/sqlite-state.ts'
-import { lowerBound } from './lower-bound.ts'
+import { lowerBound } from '../engine/key-order.ts'
 
 export type RecentLists = ReturnType<typeof createRecentLists>
 

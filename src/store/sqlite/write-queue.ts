@@ -2,11 +2,9 @@ import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { Awaitable } from '../../domain/model/awaitable.ts'
 import type { CallGroup, QueryExecutor } from '../engine/database.ts'
 import { systemWorld, type World } from '../../world/system.ts'
-import { createCommitFlusher } from './commit-flusher.ts'
-import type { DiskSync } from './disk-sync.ts'
-import { watchForeignCommits } from './foreign-commits.ts'
+import { createCommitFlusher, type DiskSync } from './disk-sync.ts'
 import { canRunAgain, isAlone, takeTogether } from '../engine/repeated-calls.ts'
-import type { TransactionHooks } from './transaction-hooks.ts'
+import { type TransactionHooks, watchForeignCommits } from './memory-state.ts'
 import {
   ForeignCommitError,
   isBusy,

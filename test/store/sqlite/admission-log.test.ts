@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => opened.dispose())
 
 const insert = (database: Database, at: number, expiredUntil = 0) =>
-  database.sqlite?.admissions.insert({ subject, policy, at, seq: 0, replacesLater: false, expiredUntil })
+  database.sqlite?.admissions.insert([{ subject, policy, at, seq: 0, replacesLater: false, expiredUntil }])
 const admit = (at: number, expiredUntil = 0) =>
   opened.database.write(async () => insert(opened.database, at, expiredUntil))
 const times = (database: Database) => database.sqlite?.admissions.list().map(({ at }) => at)
