@@ -81,7 +81,7 @@ export const storageSabotages: readonly Sabotage[] = [
         "deleteChanges: connection.prepare('delete from list_changes where seq < ?')",
         "deleteChanges: connection.prepare('delete from list_changes where seq < ? + 9')",
       ],
-      ['lists are not undone', 'onRollback: undo', 'onRollback: () => {}'],
+      ['lists are not undone', 'for (const undo of undos.toReversed()) undo()', ''],
     ],
   ),
   ...inFile(

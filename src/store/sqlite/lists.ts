@@ -27,30 +27,25 @@ const listLimitsDefault: ListLimits = { recentMax: 200_000, sliceRows: 500 }
 /** A change of the lists of an owner, as `list_changes` has it. */
 type Entry = [owner: ListOwner, key: ListKey, add: readonly number[], remove: readonly number[]]
 
-/** An entry that was added to one of the lists in memory, or removed from it. */
-type Step = { lists: RecentLists; isAdded: boolean; owner: ListOwner; list: number; key: ListKey }
-
-/** Takes a step. @returns false if it changes nothing */
-const take = ({ lists, isAdded, owner, list, key }: Step): boolean =>
-  isAdded ? lists.add(owner, list, key) : lists.remove(owner, list, key)
-
 /** Creates what the table does not have yet. No entry is in both. */
 function createRecentChanges() {
   const added = createRecentLists()
   const removed = createRecentLists()
-  /** Applies a change. @returns the steps that changed something, in their order */
-  const apply = ([owner, key, add, remove]: Entry): Step[] =>
-    [
-      ...add.flatMap((list): Step[] => [
-        { lists: removed, isAdded: false, owner, list, key },
-        { lists: added, isAdded: true, owner, list, key },
-      ]),
-      // The table may have it, even if it was in memory: it was moved, but not yet forgotten, or a start has read it again.
-      ...remove.flatMap((list): Step[] => [
-        { lists: added, isAdded: false, owner, list, key },
-        { lists: removed, isAdded: true, owner, list, key },
-      ]),
-    ].filter(take)
+  /** Moves a key from one side to the other. @returns undoes it */
+  function move(from: RecentLists, to: RecentLists, owner: ListOwner, list: number, key: ListKey) {
+    const hasLeft = from.remove(owner, list, key)
+    const isNew = to.add(owner, list, key)
+    return () => {
+      if (isNew) to.remove(owner, list, key)
+      if (hasLeft) from.add(owner, list, key)
+    }
+  }
+  /** Applies a change. @returns undo its parts; call the last one first */
+  const apply = ([owner, key, add, remove]: Entry) => [
+    ...add.map((list) => move(removed, added, owner, list, key)),
+    // The table may have it, even if it was in memory: it was moved, but not yet forgotten, or a start has read it again.
+    ...remove.map((list) => move(added, removed, owner, list, key)),
+  ]
   return { added, removed, apply }
 }
 
@@ -87,9 +82,9 @@ export function createLists(
   const { added, removed, apply } = createRecentChanges()
   /** The last row of `list_changes` whose changes are in memory or in the table. */
   let lastSeq = 0
-  /** Changes of the open transaction, and what they changed in memory. */
+  /** Changes of the open transaction, and what undoes them in memory. */
   let entries: Entry[] = []
-  let applied: Step[] = []
+  let undos: Array<() => void> = []
   let ownSeq = 0
   /** Grows when entries were moved to the table, by this process or by another one. */
   let movesVersion = 0
@@ -116,19 +111,12 @@ export function createLists(
     }
   }
 
-  /** Undoes the changes of the open transaction, the last one first. */
-  function undo() {
-    for (const step of applied.toReversed()) take({ ...step, isAdded: !step.isAdded })
-    entries = []
-    applied = []
-  }
-
   /** Writes the first changes of some lists to the table. @returns them, and how many lists have no more */
   function moveSlice(lists: readonly List[]) {
     // Another process may have changed some.
     catchUp()
     const { insert, remove } = statements()
-    const moved: Step[] = []
+    const moved: Array<{ from: RecentLists; owner: ListOwner; list: number; key: ListKey }> = []
     let done = 0
     movesVersion++
     for (const [owner, list] of lists) {
@@ -138,7 +126,7 @@ export function createLists(
       ] as const)
         for (const key of from.page(owner, list, { after: -1 }, sliceRows - moved.length)) {
           statement.run(owner, list, key)
-          moved.push({ lists: from, isAdded: false, owner, list, key })
+          moved.push({ from, owner, list, key })
         }
       if (moved.length >= sliceRows) break
       done++
@@ -157,7 +145,7 @@ export function createLists(
     })
     while (lists.length > 0 && !isClosed()) {
       const { moved, done } = await write(async () => moveSlice(lists))
-      for (const { lists: from, owner, list, key } of moved) from.remove(owner, list, key)
+      for (const { from, owner, list, key } of moved) from.remove(owner, list, key)
       lists = lists.slice(done)
     }
     if (lists.length > 0) return
@@ -216,12 +204,12 @@ export function createLists(
   }
 
   const lists: Lists = {
-    change(change, owner, key) {
+    change({ add, remove }, owner, key) {
       // Before the first change: what others have committed comes before it.
       if (entries.length === 0) catchUp()
-      const entry: Entry = [owner, key, change.add, change.remove]
+      const entry: Entry = [owner, key, add, remove]
       entries.push(entry)
-      applied.push(...apply(entry))
+      undos.push(...apply(entry))
     },
     page(sources, range, limit) {
       catchUp()
@@ -245,11 +233,15 @@ export function createLists(
     onCommit() {
       if (entries.length === 0) return
       entries = []
-      applied = []
+      undos = []
       lastSeq = ownSeq
       if (added.size() + removed.size() >= recentMax) move.start()
     },
-    onRollback: undo,
+    onRollback() {
+      for (const undo of undos.toReversed()) undo()
+      entries = []
+      undos = []
+    },
   }
 
   return { lists, hooks, close: move.close }
