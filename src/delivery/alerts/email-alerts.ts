@@ -110,6 +110,8 @@ const causeTexts: Readonly<Record<string, string>> = {
   ECONNECTION: 'connection closed',
   EDNS: 'unknown host',
   EENVELOPE: 'sender or recipient refused',
+  EMESSAGE: 'message refused',
+  EPROTOCOL: 'connection not accepted',
   ETIMEDOUT: 'no answer in time',
   ETLS: 'no STARTTLS offered',
 }

@@ -83,6 +83,16 @@ describe.skipIf(!hasOpenssl)('an alert by e-mail', () => {
       onRcptTo: (address, _session, answer) => answer(new Error(`no ${address.address}: secret`)),
     })
     expect(await send()).toBe('sender or recipient refused (EENVELOPE, SMTP 550)')
+    await server.stop()
+    server = await startSmtpServer({
+      onData(stream, _session, answer) {
+        stream.resume().on('end', () => answer(new Error('spam: secret')))
+      },
+    })
+    expect(await send()).toBe('message refused (EMESSAGE, SMTP 450)')
+    await server.stop()
+    server = await startSmtpServer({ onConnect: (_session, answer) => answer(new Error('busy: secret')) })
+    expect(await send()).toBe('connection not accepted (EPROTOCOL, SMTP 554)')
   })
 
   test('is sent over TLS from the first byte', async () => {
