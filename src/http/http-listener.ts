@@ -4,7 +4,7 @@ import { isSafeMethod } from './abandoned.ts'
 import { securityHeaders } from './app.ts'
 import type { PresentError } from './compat/facades.ts'
 import { internalMessage, toErrorResponse } from './errors.ts'
-import { createTurnLimit } from './event-loop-turns.ts'
+import { createTurnLimit } from '../world/event-loop-turns.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
 

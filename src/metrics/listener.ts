@@ -1,4 +1,4 @@
-import { createTurnLimit } from '../http/event-loop-turns.ts'
+import { createTurnLimit } from '../world/event-loop-turns.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
 

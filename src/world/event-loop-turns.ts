@@ -1,4 +1,4 @@
-import type { World } from '../world/world.ts'
+import type { World } from './world.ts'
 
 /** Time that the requests of one turn of the event loop may take. */
 const turnMsMax = 50
