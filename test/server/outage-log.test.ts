@@ -10,7 +10,7 @@ test('counts the failures of an outage, once a second, and says when it has ende
   let now = 0
   const { onFailure, onSuccess } = createOutageReporter(log, { now: () => now })
   onSuccess()
-  for (const at of [0, 100, 200, 1200]) {
+  for (const at of [0, 100, 200, 1200, 1300, 1400]) {
     now = at
     onFailure('57P01')
   }
@@ -21,7 +21,7 @@ test('counts the failures of an outage, once a second, and says when it has ende
   expect(lines).toEqual([
     [failed, { cause: '57P01', failures: 1 }],
     [failed, { cause: '57P01', failures: 3 }],
-    ['the database is available again', { outageMs: 5000 }],
+    ['the database is available again', { outageMs: 5000, failures: 6 }],
   ])
 })
 
