@@ -8,14 +8,15 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { CountryDay } from '../domain/store/analytics.ts'
 import type { Store } from '../domain/store/store.ts'
 import { findHalvedConversions, usualDays, type HalvedConversion } from '../domain/upkeep/conversion.ts'
-import { inspectBackups } from '../host/backups.ts'
+import { inspectBackups, type BackupInspection } from '../host/backups.ts'
 import { inspectCertificate } from '../host/certificate.ts'
 import { certificateChecks } from '../shared/certificate-checks.ts'
-import { warning, type Check } from '../shared/check.ts'
+import { ok, warning, type Check } from '../shared/check.ts'
 import { isoDate } from '../domain/log/analytics.ts'
 import { minuteMs, utcDay } from '../shared/durations.ts'
 import {
   clockSkewCheck,
+  formatAge,
   freeSpaceCheck,
   goneNodeCheck,
   guardAlertCheck,
@@ -25,7 +26,12 @@ import {
 import type { StoredNode } from './storage.ts'
 
 /** Looks for faults of one kind. A rejection leaves the alerts of that kind as they are. */
-export type Observer = { kind: AlertKind; observe(): Promise<AlertCause[]> }
+export type Observer = {
+  kind: AlertKind
+  observe(): Promise<AlertCause[]>
+  /** Describes the state of a subject in which no fault was found. */
+  describe?(subject: string): string | undefined
+}
 
 /** Observers of what all nodes share; one node runs them. */
 export function createSharedObservers(needs: {
@@ -40,6 +46,7 @@ export function createSharedObservers(needs: {
 }): Observer[] {
   const { store, clock, guardSettings, providers, listNodes } = needs
   const readCountryDays = createCountryDays(store, needs.nextTurn)
+  let nodes: StoredNode[] = []
   return [
     {
       kind: 'guard',
@@ -67,6 +74,7 @@ export function createSharedObservers(needs: {
           return toCauses('provider', name, openCircuitCheck(circuit, isLast))
         })
       },
+      describe: (name) => `provider ${name}: ${providers().includes(name) ? 'circuit closed' : 'not in use'}`,
     },
     {
       kind: 'conversion',
@@ -81,9 +89,12 @@ export function createSharedObservers(needs: {
     {
       kind: 'node',
       async observe() {
-        const gone = (await listNodes()).filter(({ isAlive }) => !isAlive)
+        nodes = await listNodes()
+        const gone = nodes.filter(({ isAlive }) => !isAlive)
         return gone.flatMap((node) => toCauses('node', node.name, goneNodeCheck(node, clock.now())))
       },
+      describe: (name) =>
+        `nodes: ${name} ${nodes.some((node) => node.name === name) ? 'runs' : 'was removed'}`,
     },
     {
       kind: 'webhook',
@@ -138,15 +149,19 @@ export function createNodeObservers(needs: {
   readFreeBytes?: (dataDir: string) => number
 }): Observer[] {
   const { config, dataDir, clock, wall, isShared, node, readFreeBytes = freeBytes } = needs
-  const observer = (kind: AlertKind, check: () => Check[]): Observer => ({
-    kind,
-    observe: async () => toCauses(kind, node, ...check()),
-  })
+  const observer = (kind: AlertKind, check: () => Check[]): Observer => {
+    let checks: Check[] = []
+    return {
+      kind,
+      observe: async () => toCauses(kind, node, ...(checks = check())),
+      describe: () => checks.map((one) => describeCheck(kind, node, one))[0],
+    }
+  }
   return [
     ...(dataDir === null
       ? []
       : [
-          observer('backup', () => lateBackupChecks(inspectBackups(config, dataDir), wall.now())),
+          observer('backup', () => backupChecks(inspectBackups(config, dataDir), wall.now())),
           observer('disk', () => [freeSpaceCheck(readFreeBytes(dataDir))]),
         ]),
     observer('certificate', () =>
@@ -161,6 +176,13 @@ export function createNodeObservers(needs: {
   ]
 }
 
+function backupChecks(inspection: BackupInspection, nowMs: number): Check[] {
+  const late = lateBackupChecks(inspection, nowMs)
+  const { last } = inspection
+  if (late.length > 0 || last === null) return late
+  return [ok('backups', `the last one is ${formatAge(last.at, nowMs)} old`)]
+}
+
 function freeBytes(dataDir: string): number {
   const { bavail, bsize } = statfsSync(dataDir)
   return bavail * bsize
@@ -171,10 +193,15 @@ function toCauses(kind: AlertKind, subject: string, ...checks: readonly Check[])
   const worst =
     checks.find(({ status }) => status === 'fault') ?? checks.find(({ status }) => status === 'warning')
   if (!worst) return []
-  const { status, name, message, remedy } = worst
-  const severity = status === 'fault' ? 'critical' : 'warning'
+  const severity = worst.status === 'fault' ? 'critical' : 'warning'
+  const message = describeCheck(kind, subject, worst)
+  return [{ kind, subject, severity, message, remedy: worst.remedy ?? '' }]
+}
+
+/** Formats the result of a check: `disk space of node-a: 90 MB free`. */
+function describeCheck(kind: AlertKind, subject: string, { name, message }: Check): string {
   const node = subject !== '' && nodeKinds.includes(kind) ? ` of ${subject}` : ''
-  return [{ kind, subject, severity, message: `${name}${node}: ${message}`, remedy: remedy ?? '' }]
+  return `${name}${node}: ${message}`
 }
 
 /** Kinds whose subject is the node, which the checks do not name. */

@@ -79,13 +79,14 @@ export function startAlerts(
   })
 
   async function record(source: string, observers: readonly Observer[], target: Store) {
-    for (const { kind, observe } of observers) {
+    for (const { kind, observe, describe } of observers) {
       let causes: AlertCause[] = []
       try {
         const found = await observe()
         causes = found.map((cause) => ({ ...cause, remedy: completeCommands(cause.remedy) }))
         if (kind === 'disk') await unstoredAlert.store(target)
-        await recordObservation(target, { source, kinds: [kind], causes }, destinations, clock.now())
+        const observation = { source, kinds: [kind], causes, describe }
+        await recordObservation(target, observation, destinations, clock.now())
       } catch (error) {
         if (error instanceof LeadershipLostError) throw error
         log.warn('a check for alerts failed', { kind, error })

@@ -148,11 +148,11 @@ describeEachDatabase('a day with every fault', (database) => {
           },
         })
         return async () => {
-          for (const { kind, observe } of [...shared, ...own, ...clockOnly]) {
+          for (const { kind, observe, describe } of [...shared, ...own, ...clockOnly]) {
             const causes = await observe()
             await recordObservation(
               store,
-              { source: 'installation', kinds: [kind], causes },
+              { source: 'installation', kinds: [kind], causes, describe },
               destinations,
               clock.now(),
             )
@@ -264,8 +264,13 @@ describeEachDatabase('a day with every fault', (database) => {
       const subjects = smtp.received.map(
         ({ source }) => /^Subject: (.*(?:\r\n .*)*)/m.exec(source)?.[1] ?? '',
       )
-      expect(subjects.filter((text) => !text.includes('Resolved:'))).toHaveLength(alertKinds.length)
-      expect(subjects.filter((text) => text.includes('Resolved:'))).toHaveLength(alertKinds.length)
+      expect(subjects.filter((text) => !text.includes('Resolved after'))).toHaveLength(alertKinds.length)
+      expect(subjects.filter((text) => text.includes('Resolved after'))).toHaveLength(alertKinds.length)
+      const ends = posted.filter(({ type }) => type === 'alert.resolved').map(({ data }) => data.message)
+      expect(ends).toContain('disk space: 50.0 GB free')
+      expect(ends).toContain('provider main: circuit closed')
+      expect(ends).toContain('nodes: b runs')
+      expect(ends.filter((text: string) => text.startsWith('backups: the last one is '))).toHaveLength(1)
       expect(await store.read.alerts.list()).toEqual([])
       expect(await store.read.alerts.listNotices()).toEqual([])
       http.close()

@@ -1,17 +1,16 @@
-import type { AlertEvent, AlertNotice } from '../../domain/model/alert.ts'
-
-const eventNames = {
-  firing: '',
-  reminder: 'Still: ',
-  resolved: 'Resolved: ',
-  test: 'Test: ',
-} as const satisfies Record<AlertEvent, string>
+import { resolvesAfterMs, type AlertEvent, type AlertNotice } from '../../domain/model/alert.ts'
+import { formatAge } from '../../shared/operating-checks.ts'
 
 /** Formats the title of a notice: `Critical: disk space: 90 MB free`. */
-export function alertTitle({ event, severity, message }: AlertNotice): string {
+export function alertTitle({ event, severity, message, since, at }: AlertNotice): string {
   const severityName = severity === 'critical' ? 'Critical' : 'Warning'
-  const prefix = event === 'firing' || event === 'reminder' ? `${severityName}: ` : ''
-  return `${eventNames[event]}${prefix}${message}`
+  const prefixes: Record<AlertEvent, string> = {
+    firing: severityName,
+    reminder: `Still: ${severityName}`,
+    resolved: `Resolved after ${formatAge(since, at - resolvesAfterMs)}`,
+    test: 'Test',
+  }
+  return `${prefixes[event]}: ${message}`
 }
 
 /** Formats the lines below the title: what helps, since when, and at which server. */

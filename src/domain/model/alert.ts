@@ -1,3 +1,5 @@
+import { minuteMs } from '../../shared/durations.ts'
+
 /** Kinds of faults that alerts are sent for. */
 export const alertKinds = [
   'guard',
@@ -38,6 +40,9 @@ export type Alert = AlertCause & {
   /** Since when the fault no longer holds; null while it does. */
   clearedAt: number | null
 }
+
+/** How long a fault must be gone before its alert is resolved, so that one that comes and goes is one alert. */
+export const resolvesAfterMs = 5 * minuteMs
 
 export type AlertEvent = 'firing' | 'reminder' | 'resolved' | 'test'
 

@@ -6,14 +6,13 @@ import {
   type AlertEvent,
   type AlertKind,
   type AlertNotice,
+  resolvesAfterMs,
 } from '../model/alert.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 
 /** How long a fault must last before its alert fires; others fire at once. A server that starts makes a late backup first. */
 const firesAfterMs: Partial<Record<AlertKind, number>> = { backup: 15 * minuteMs, provider: 5 * minuteMs }
-/** How long a fault must be gone before its alert is resolved, so that one that comes and goes is one alert. */
-const resolvesAfterMs = 5 * minuteMs
 const remindsAfterMs = dayMs
 
 /** The faults that one source found. */
@@ -23,6 +22,8 @@ type Observation = {
   /** Kinds that were looked for: alerts of others stay as they are, such as of a check that failed. */
   kinds: readonly AlertKind[]
   causes: readonly AlertCause[]
+  /** Describes the state of a subject whose fault is gone; undefined if there is nothing to say. */
+  describe?: ((subject: string) => string | undefined) | undefined
 }
 
 type Destinations = readonly Pick<AlertDestination, 'name' | 'min'>[]
@@ -34,7 +35,7 @@ type Destinations = readonly Pick<AlertDestination, 'name' | 'min'>[]
  */
 export async function recordObservation(
   store: Store<'alerts'>,
-  { source, kinds, causes }: Observation,
+  { source, kinds, causes, describe = () => undefined }: Observation,
   destinations: Destinations,
   now: number,
 ): Promise<void> {
@@ -51,7 +52,7 @@ export async function recordObservation(
       else await transitions.begin({ ...cause, source })
     }
     for (const alert of stored)
-      if (isObserved(alert) && !causes.some(isSame(alert))) await transitions.miss(alert)
+      if (isObserved(alert) && !causes.some(isSame(alert))) await transitions.miss(alert, describe)
   })
 }
 
@@ -121,11 +122,12 @@ function createTransitions(tx: Pick<Stores, 'alerts'>, destinations: Destination
     },
 
     /** The fault does not hold any more. */
-    async miss(alert: Alert) {
+    async miss(alert: Alert, describe: Observation['describe'] = () => undefined) {
       if (alert.firedAt === null) return void (await tx.alerts.delete(alert))
       if (alert.clearedAt === null) return tx.alerts.update(alert, { clearedAt: now })
       if (now - alert.clearedAt < resolvesAfterMs) return
-      if (await tx.alerts.delete(alert)) await queue('resolved', alert)
+      if (!(await tx.alerts.delete(alert))) return
+      await queue('resolved', { ...alert, message: describe(alert.subject) ?? alert.message })
     },
   }
 }

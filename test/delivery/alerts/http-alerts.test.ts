@@ -8,6 +8,7 @@ import {
   webhookAlerts,
 } from '../../../src/delivery/alerts/http-alerts.ts'
 import { createProviderHttp } from '../../../src/delivery/kit/http-client.ts'
+import { hourMs } from '../../../src/shared/durations.ts'
 import { startReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.ts'
 
 const at = Date.parse('2026-11-20T12:00:00Z')
@@ -84,12 +85,12 @@ test('Discord gets text without mentions, within its limit', async () => {
 
 test('ntfy gets text with a priority by severity', async () => {
   expect(await send(ntfyAlerts, { token: 'tk_abc' })).toBeNull()
-  expect(await send(ntfyAlerts, {}, { event: 'resolved' })).toBeNull()
+  expect(await send(ntfyAlerts, {}, { event: 'resolved', at: at + 3 * hourMs })).toBeNull()
   const [first, second] = receiver.received
   expect(first?.headers).toMatchObject({ title: 'otpd', priority: 'urgent', authorization: 'Bearer tk_abc' })
   expect(first?.body).toStartWith('Critical: provider main: <b> & "x"\nTest it.\nSince ')
   expect(second?.headers).toMatchObject({ priority: 'default' })
-  expect(second?.body).toStartWith('Resolved: provider main:')
+  expect(second?.body).toStartWith('Resolved after 2 h 55 min: provider main:')
   expect(second?.body).not.toContain('Test it.')
 })
 
