@@ -161,6 +161,11 @@ test.each([
     '[[providers]]\nname = "gateway"\nkind = "http-template"\nurl = "https://sms.example.com/?to={{number}}"\n',
     'url has {{number}}, which is no placeholder.',
   ],
+  [
+    'an unknown placeholder next to a known one',
+    '[[providers]]\nname = "gateway"\nkind = "http-template"\nurl = "https://sms.example.com/?to={{to}}&text={{text}}"\nreportUrl = "https://sms.example.com/"\nreportBody = "{{messageId}} {{foo}}"\n',
+    'reportBody has {{foo}}, which is no placeholder.',
+  ],
   ['a setting of routes outside of them', `strategy = "cost"\n${main}`, 'There is no setting strategy.'],
   [
     'a variable that is not set',

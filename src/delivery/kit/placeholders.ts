@@ -52,7 +52,8 @@ const headerSafe = [
   'basic',
 ]
 
-const placeholderNames = Object.keys(placeholderValues)
+/** Names of the placeholders of messages. */
+export const placeholderNames = Object.keys(placeholderValues)
 
 /** Lists the placeholders, for help texts. */
 export const placeholderHelp = `{{${placeholderNames.join('}}, {{')}}} and {{gsm?one:other}} for texts that fit the GSM alphabet and others`
@@ -105,12 +106,15 @@ export function fillTemplate(
   )
 }
 
+/** Names of the placeholders of reports. */
+export const reportPlaceholderNames = Object.keys(reportValues)
+
 /** Lists the placeholders of reports, for help texts. */
-export const reportPlaceholderHelp = `{{${Object.keys(reportValues).join('}}, {{')}}}`
+export const reportPlaceholderHelp = `{{${reportPlaceholderNames.join('}}, {{')}}}`
 
 /** Matches a template for reports in which every `{{…}}` is known. */
 export const reportTemplatePattern = (start = ''): RegExp =>
-  new RegExp(`^${start}(?:(?!\\{\\{)[^]|\\{\\{(?:${Object.keys(reportValues).join('|')})\\}\\})*$`)
+  new RegExp(`^${start}(?:(?!\\{\\{)[^]|\\{\\{(?:${reportPlaceholderNames.join('|')})\\}\\})*$`)
 
 /** Fills the placeholders of a template that matches `reportTemplatePattern`. */
 export const fillReportTemplate = (

@@ -23,6 +23,8 @@ export type SettingField = {
   choices?: readonly string[]
   /** Must be https, or http on loopback. A `whole` URL may have a query; paths are appended to a `base`. */
   url?: 'base' | 'whole'
+  /** Names of the placeholders (`{{text}}`) that a value may contain, which its pattern checks. */
+  placeholders?: readonly string[]
   /** May contain line breaks. Other fields may not: they can end up in a header or a URL. */
   multiline?: true
   /** Shown if the value is invalid. */
@@ -163,10 +165,12 @@ function findFault(field: SettingField, value: string): Omit<SettingFault, 'name
   }
   const urlFault = field.url && findUrlFault(field.url, value)
   if (urlFault) return urlFault
-  const unknown = value.match(/\{\{\w*\}\}/g)?.find((placeholder) => !field.description.includes(placeholder))
-  if (unknown !== undefined && field.pattern?.test(value) === false && !field.secret)
+  const { placeholders } = field
+  const used = placeholders ? value.matchAll(/\{\{(\w*)\}\}/g).map(([, name = '']) => name) : []
+  const unknown = [...used].find((name) => !placeholders?.includes(name))
+  if (unknown !== undefined)
     return {
-      fault: `has ${unknown}, which is no placeholder`,
+      fault: `has {{${unknown}}}, which is no placeholder`,
       remedy: `Give ${field.description}${example}.`,
     }
   const isSafe = field.multiline || !/\p{Cc}/u.test(value)

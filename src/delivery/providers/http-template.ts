@@ -15,7 +15,9 @@ import {
   headersPattern,
   fillReportTemplate,
   placeholderHelp,
+  placeholderNames,
   reportPlaceholderHelp,
+  reportPlaceholderNames,
   reportTemplatePattern,
   templatePattern,
 } from '../kit/placeholders.ts'
@@ -43,6 +45,7 @@ const fields = {
   url: {
     description: `the URL, with placeholders in its path and query: ${placeholderHelp}`,
     required: true,
+    placeholders: placeholderNames,
     pattern: templatePattern(String.raw`(?=${urlOriginPattern}(?:[/?][^\s#\\]*)?$)`),
     example: 'https://sms.example.com/send?to={{digits}}&text={{text}}',
   },
@@ -63,6 +66,7 @@ const fields = {
   body: {
     description: `the body, with placeholders: ${placeholderHelp}`,
     multiline: true,
+    placeholders: placeholderNames,
     pattern: templatePattern(),
     example: '{"to": "{{to}}", "text": "{{text}}"}',
   },
@@ -94,12 +98,14 @@ const fields = {
   },
   reportUrl: {
     description: `the URL to report outcomes to, by POST with the same headers, with placeholders: ${reportPlaceholderHelp}`,
+    placeholders: reportPlaceholderNames,
     pattern: reportTemplatePattern(String.raw`(?=${urlOriginPattern}(?:[/?][^\s#\\]*)?$)`),
     example: 'https://sms.example.com/messages/{{messageId}}/outcome',
   },
   reportBody: {
     description: 'the body of such a report, of the same type, with these placeholders',
     multiline: true,
+    placeholders: reportPlaceholderNames,
     pattern: reportTemplatePattern(),
     example: '{"id": "{{messageId}}", "outcome": "{{outcome}}"}',
   },
