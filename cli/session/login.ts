@@ -155,9 +155,10 @@ async function createAccount(
       const tokens = await requestToken(io, server, send, { grant_type: setupTokenGrant, ...account })
       return { ...tokens, email, isNew: true }
     } catch (error) {
-      const fault = error instanceof CliError && /^password: (.*)/s.exec(error.message)?.[1]
-      if (!fault || !context.mayAsk || fromInput) throw error
-      io.writeError(`${fault}\n`)
+      const refusal =
+        error instanceof CliError ? error.fields.find(({ field }) => field === 'password') : undefined
+      if (!refusal || !context.mayAsk || fromInput) throw error
+      io.writeError(`${refusal.fault}\n`)
     }
   }
 }

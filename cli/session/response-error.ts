@@ -78,7 +78,7 @@ function readError(json: unknown) {
       reason: undefined,
       message: stringOr(json.error_description, json.error),
       lines: [],
-      fields: [],
+      fields: fieldFaults(json.details),
       traceId: null,
     }
   if (!isRecord(json.error) || typeof json.error.code !== 'string') return null

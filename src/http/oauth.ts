@@ -1,4 +1,4 @@
-import { ServiceError, type ErrorCode } from '../domain/model/errors.ts'
+import { ServiceError, type ErrorCode, type ErrorDetail } from '../domain/model/errors.ts'
 import type { GrantForm, TokenErrorResponse } from '../domain/accounts/identity-provider.ts'
 import { isRepeatableName } from './caller-names.ts'
 import { readText } from './json-body.ts'
@@ -7,7 +7,7 @@ import { readText } from './json-body.ts'
 type OAuthErrorResponse = {
   status: 400 | 413 | 415 | 429 | 503
   retryAfterSeconds: number | undefined
-  body: { error: string; error_description: string; reason?: string }
+  body: { error: string; error_description: string; reason?: string; details?: ErrorDetail[] }
 }
 
 /** OAuth prescribes 400 for client errors. Other statuses keep theirs; OAuth has no error code for some of them. */
@@ -32,13 +32,14 @@ export async function toOAuthResult<T extends object>(
   } catch (thrown) {
     const mapping = thrown instanceof ServiceError ? errorMappings[thrown.code] : undefined
     if (!(thrown instanceof ServiceError) || !mapping) throw thrown
-    const { message, reason, details = [], retryAfterSeconds } = thrown
-    // OAuth has one string for all details.
-    const description = details.map((detail) => `${detail.path}: ${detail.message}`).join(' ') || message
+    const { message, reason, details, retryAfterSeconds } = thrown
+    // OAuth has one string for people, and clients that read no more.
+    const description = details?.map((detail) => `${detail.path}: ${detail.message}`).join(' ') || message
     const body = {
       error: mapping.error,
       error_description: description,
       ...(reason !== undefined && { reason }),
+      ...(details && { details }),
     }
     return { failure: { status: mapping.status, retryAfterSeconds, body } }
   }

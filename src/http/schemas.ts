@@ -99,6 +99,17 @@ export const country = Type.Optional(
 
 export const idParams = object({ id: Type.String() })
 
+/** Invalid fields of a request. */
+export const errorDetails = Type.Optional(
+  Type.Array(
+    object(
+      { in: Type.String(), path: Type.String(), code: Type.String(), message: Type.String() },
+      'ErrorDetail',
+    ),
+    { description: 'One entry per invalid field.' },
+  ),
+)
+
 export const errorBody = object(
   {
     error: object(
@@ -111,15 +122,7 @@ export const errorBody = object(
           description: "The request's X-Request-Id or, if it had a traceparent header, its trace id.",
         }),
         reason: Type.Optional(Type.String({ description: 'More specific machine-readable reason.' })),
-        details: Type.Optional(
-          Type.Array(
-            object(
-              { in: Type.String(), path: Type.String(), code: Type.String(), message: Type.String() },
-              'ErrorDetail',
-            ),
-            { description: 'One entry per invalid field.' },
-          ),
-        ),
+        details: errorDetails,
         metadata: Type.Optional(
           Type.Record(
             Type.String(),

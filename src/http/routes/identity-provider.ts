@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/model/errors.ts'
 import type { IdentityProvider } from '../../domain/accounts/identity-provider.ts'
 import type { ReadClient } from '../client.ts'
 import { toOAuthResult, readForm } from '../oauth.ts'
-import { errorBody, object } from '../schemas.ts'
+import { errorBody, errorDetails, object } from '../schemas.ts'
 
 const tokens = object(
   {
@@ -28,6 +28,7 @@ const oauthError = object(
     }),
     error_description: Type.String(),
     reason: Type.Optional(Type.String()),
+    details: errorDetails,
   },
   'OAuthError',
 )

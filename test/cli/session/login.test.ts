@@ -166,11 +166,14 @@ describe('login', () => {
   })
 
   test('prompts for another password when the server refuses it, and keeps the other answers', async () => {
-    const description = 'password: This is a common password, which attackers try first.'
+    const message = 'This is a common password, which attackers try first.'
+    const error = {
+      error: 'invalid_request',
+      error_description: `password: ${message}`,
+      details: [{ in: 'body', path: 'password', code: 'INVALID', message }],
+    }
     grant = (sent) =>
-      sent.get('password') === 'password12345'
-        ? Response.json({ error: 'invalid_request', error_description: description }, { status: 400 })
-        : tokenResponse()
+      sent.get('password') === 'password12345' ? Response.json(error, { status: 400 }) : tokenResponse()
     const passwords = ['password12345', 'password12345', 'correct horse battery', 'correct horse battery']
     const args = ['--setup-token', 'st_1']
     const result = await login(args, { answers: ['ada@example.com', 'Ada', ...passwords] })

@@ -210,6 +210,14 @@ describe('the token endpoint rejects', () => {
     await expectFailure(attempt('short'), 400, {
       error: 'invalid_request',
       error_description: 'password: Expected at least 12 characters and at most 1,024 bytes.',
+      details: [
+        {
+          in: 'body',
+          path: 'password',
+          code: 'INVALID',
+          message: 'Expected at least 12 characters and at most 1,024 bytes.',
+        },
+      ],
     })
     await readTokens(attempt(password))
   })
