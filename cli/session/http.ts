@@ -1,4 +1,5 @@
 import { CliError, exitCodes } from '../terminal/errors.ts'
+import { codeText } from '../../src/shared/error-cause.ts'
 import { isRecord, parseJson } from '../../src/shared/json.ts'
 import { sourceSentence, type ServerChoice } from './server-choice.ts'
 import { formatDuration } from '../terminal/text.ts'
@@ -120,8 +121,7 @@ const certificateFaults: Record<string, [reason: string, hint: string]> = {
 }
 
 /** Describes a connection failure by the error code of `fetch`. */
-export const connectionFailureText = (code: string) =>
-  connectionFailureTexts[code] ?? (code || 'connection failed')
+export const connectionFailureText = (code: string) => codeText(code) ?? (code || 'connection failed')
 
 /** Codes of a failure after which the other protocol may succeed, by the protocol that was tried. */
 const protocolFaults = { http: ['ECONNRESET', 'ConnectionClosed'], https: ['EPROTO'] }
@@ -138,16 +138,6 @@ const otherSchemeHint = (url: string) =>
   url.startsWith('http:')
     ? `Without a scheme an address means https. If the server has no TLS: --server ${url}`
     : `The server may expect TLS: --server ${url}`
-
-const connectionFailureTexts: Record<string, string> = {
-  EPROTO: 'no TLS on this port',
-  ECONNREFUSED: 'connection refused',
-  ConnectionRefused: 'connection refused',
-  ECONNRESET: 'connection lost',
-  ConnectionClosed: 'connection lost',
-  ENOTFOUND: 'no such host',
-  FailedToOpenSocket: 'no such host or no network',
-}
 
 function redirectError(server: ServerChoice, response: Response) {
   const target = URL.parse(response.headers.get('location') ?? '', server.url)?.origin ?? 'another address'

@@ -1,4 +1,5 @@
 import type { Api } from '../client/api.ts'
+import { connectionFailureText } from '../session/http.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { LogEntry } from '../client/resources.ts'
 import type { ResponseData } from '../client/routes.ts'
@@ -135,18 +136,9 @@ export async function forward(
     response.on('error', () => {})
     finish(response.statusCode ?? null, null)
   })
-  request.on('error', (error) => finish(null, errorText(error)))
+  request.on('error', (error) =>
+    finish(null, connectionFailureText('code' in error ? String(error.code) : '')),
+  )
   request.end(bytes)
   return promise
-}
-
-function errorText(error: Error) {
-  const code = 'code' in error ? String(error.code) : ''
-  const errorTexts: Record<string, string> = {
-    ECONNREFUSED: 'connection refused',
-    ConnectionRefused: 'connection refused',
-    ECONNRESET: 'connection reset',
-    ENOTFOUND: 'no such host',
-  }
-  return errorTexts[code] ?? (code === '' ? 'connection failed' : code)
 }

@@ -1,4 +1,4 @@
-/** Words for the codes of the system and of SQLite that an operator meets; the others are shown as they are. */
+/** Words for the codes of the system, of TLS, of `fetch` and of SQLite that people meet. */
 const causes: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
@@ -12,12 +12,21 @@ const causes: Readonly<Record<string, string>> = {
   EIO: 'the disk failed',
   EMFILE: 'too many open files',
   ECONNREFUSED: 'connection refused',
+  ConnectionRefused: 'connection refused',
   ECONNRESET: 'connection closed',
+  ConnectionClosed: 'connection closed',
   ETIMEDOUT: 'no answer in time',
+  ABORTED: 'no answer in time',
   ENOTFOUND: 'no such host',
   EAI_AGAIN: 'the name server does not answer',
   EHOSTUNREACH: 'no route to the host',
   ENETUNREACH: 'no route to the host',
+  FailedToOpenSocket: 'no such host or no network',
+  EPROTO: 'no TLS on this port',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'no TLS on this port',
+  CERT_HAS_EXPIRED: 'certificate expired',
+  CERT_NOT_YET_VALID: 'certificate not valid yet',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate for another name',
   SQLITE_FULL: 'the disk is full',
   SQLITE_CANTOPEN: 'it cannot be opened',
   SQLITE_READONLY: 'it is read-only',
@@ -25,9 +34,18 @@ const causes: Readonly<Record<string, string>> = {
   SQLITE_BUSY: 'another process is using it',
 }
 
+/** Codes of a certificate that is refused, besides those that say more. */
+const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_/
+
+/** Explains the code of an error in words; undefined for an unknown one. */
+export const codeText = (code: string): string | undefined =>
+  causes[code] ??
+  // Extended codes of SQLite begin with the one that they refine.
+  causes[code.split('_').slice(0, 2).join('_')] ??
+  (certificateCodes.test(code) ? 'certificate not trusted' : undefined)
+
 /** Explains the code of an error: `the disk is full, ENOSPC`. An unknown code is returned unchanged. */
 export function explainCode(code: string): string {
-  // Extended codes of SQLite begin with the one that they refine.
-  const words = causes[code] ?? causes[code.split('_').slice(0, 2).join('_')]
-  return words === undefined ? code : `${words}, ${code}`
+  const text = codeText(code)
+  return text === undefined ? code : `${text}, ${code}`
 }

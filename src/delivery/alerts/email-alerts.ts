@@ -1,6 +1,7 @@
 import { defineAlertKind, type SendAlert } from './alert-kind.ts'
 import { alertLines, alertTitle } from './alert-text.ts'
 import type { AlertNotice } from '../../domain/model/alert.ts'
+import { codeText } from '../../shared/error-cause.ts'
 
 const ports = { starttls: 587, tls: 465, none: 25 } as const
 type Security = keyof typeof ports
@@ -84,7 +85,7 @@ export const emailAlerts = defineAlertKind({
 
 const aborted = (signal: AbortSignal): Promise<string> =>
   new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve('no answer in time'), { once: true })
+    signal.addEventListener('abort', () => resolve(codeText('ABORTED') ?? ''), { once: true })
   })
 
 /** An inactive connection is closed after this time. */
@@ -104,24 +105,28 @@ function toMail(notice: AlertNotice, { to, from, server }: { to: string; from: s
   }
 }
 
-/** Causes by the code of nodemailer. */
+/** Causes by the codes of nodemailer that are not those of the system. */
 const causeTexts: Readonly<Record<string, string>> = {
   EAUTH: 'user or password refused',
   ECONNECTION: 'connection closed',
-  EDNS: 'unknown host',
+  EDNS: 'no such host',
   EENVELOPE: 'sender or recipient refused',
   EMESSAGE: 'message refused',
   EPROTOCOL: 'connection not accepted',
-  ETIMEDOUT: 'no answer in time',
   ETLS: 'no STARTTLS offered',
 }
 
-/** Causes of a connection that was not made, for which nodemailer has one code, by the text of the system or of OpenSSL. */
-const connectionTexts: readonly [pattern: RegExp, text: string][] = [
-  [/ECONNREFUSED/, 'connection refused'],
-  [/WRONG_VERSION_NUMBER/, 'no TLS on this port'],
-  [/certificate/i, 'certificate not trusted, or of another host'],
+/** Codes of a connection that was not made, for which nodemailer has one code, by the text of OpenSSL. */
+const connectionCodes: readonly [pattern: RegExp, code: string][] = [
+  [/WRONG_VERSION_NUMBER/, 'ERR_SSL_WRONG_VERSION_NUMBER'],
+  [/certificate has expired/i, 'CERT_HAS_EXPIRED'],
+  [/altnames/i, 'ERR_TLS_CERT_ALTNAME_INVALID'],
+  [/certificate/i, 'CERT_UNTRUSTED'],
 ]
+
+/** Finds the code of the system or of TLS in the text of an error, where nodemailer leaves it. */
+const connectionCode = (message: string) =>
+  /\bE[A-Z]{5,}\b/.exec(message)?.[0] ?? connectionCodes.find(([pattern]) => pattern.test(message))?.[1]
 
 /**
  * Names the cause without the texts of the server, which may repeat what was sent:
@@ -134,8 +139,6 @@ function failureOf(error: unknown): string {
   const codes = reply === null ? code : `${code}, SMTP ${reply}`
   // RFC 4954 §6: the server wants a login.
   if (reply === 530) return `login required (${codes})`
-  const { message } = error
-  const text =
-    code === 'ESOCKET' ? connectionTexts.find(([pattern]) => pattern.test(message))?.[1] : causeTexts[code]
+  const text = causeTexts[code] ?? codeText(code === 'ESOCKET' ? (connectionCode(error.message) ?? '') : code)
   return text === undefined ? codes : `${text} (${codes})`
 }

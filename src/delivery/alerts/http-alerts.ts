@@ -1,5 +1,6 @@
 import type { AlertEvent, AlertNotice } from '../../domain/model/alert.ts'
 import type { HttpRequest, HttpResult } from '../kit/http-client.ts'
+import { codeText } from '../../shared/error-cause.ts'
 import { defineAlertKind, type AlertNeeds, type SendAlert } from './alert-kind.ts'
 import { alertLines, alertTitle } from './alert-text.ts'
 
@@ -135,32 +136,14 @@ const postEach =
     return failureOf(await http.request({ method: 'POST', ...request }, signal), request.url)
   }
 
-const isCertificateFault = (code: string) => /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/.test(code)
-
-/** Causes by the code of the system. */
-const causeTexts: Readonly<Record<string, string>> = {
-  ABORTED: 'no answer in time from',
-  ECONNREFUSED: 'connection refused by',
-  ECONNRESET: 'connection closed by',
-  ENOTFOUND: 'no such host:',
-  EAI_AGAIN: 'name server does not answer for',
-  EHOSTUNREACH: 'no route to',
-  ENETUNREACH: 'no route to',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'no TLS at',
-}
-
 /**
  * Names the cause in plain words, with the host only: the path of the URL may be a secret, and the answer may repeat it.
  */
 function failureOf(result: HttpResult, url: string): string | null {
   if (result.kind !== 'response') {
-    const { host, hostname, port, protocol } = new URL(url)
+    const { host, port, protocol } = new URL(url)
     const address = port === '' ? `${host}:${protocol === 'https:' ? 443 : 80}` : host
-    const cause = causeTexts[result.code]
-    if (cause !== undefined) return `${cause} ${result.code === 'ENOTFOUND' ? hostname : address}`
-    return isCertificateFault(result.code)
-      ? `certificate of ${address} not trusted (${result.code})`
-      : `no connection to ${address} (${result.code})`
+    return `${codeText(result.code) ?? result.code}: ${address}`
   }
   return result.status >= 200 && result.status < 300 ? null : `HTTP ${result.status}`
 }

@@ -62,9 +62,8 @@ describe.skipIf(!hasOpenssl)('an alert by e-mail', () => {
   })
 
   test('is not sent where the server is not who it says, or offers no encryption', async () => {
-    const untrusted = 'certificate not trusted, or of another host (ESOCKET)'
-    expect(await send({ ca: undefined })).toBe(untrusted)
-    expect(await send({ host: '127.0.0.1' })).toBe(untrusted)
+    expect(await send({ ca: undefined })).toBe('certificate not trusted (ESOCKET)')
+    expect(await send({ host: '127.0.0.1' })).toBe('certificate for another name (ESOCKET)')
     expect(await send({ security: 'tls' })).toBe('no TLS on this port (ESOCKET)')
     await server.stop()
     server = await startSmtpServer({ disabledCommands: ['STARTTLS'] })

@@ -103,12 +103,12 @@ test.each([webhookAlerts, slackAlerts, discordAlerts, ntfyAlerts])(
     expect(await send(kind)).toBe('HTTP 302')
     answer = () => new Promise(() => {})
     expect(await send(kind, {}, {}, AbortSignal.timeout(50))).toBe(
-      `no answer in time from ${new URL(receiver.url).host}`,
+      `no answer in time: ${new URL(receiver.url).host}`,
     )
     const count = receiver.received.length
     receiver.stop()
     expect(await send(kind, { url: 'http://127.0.0.1:1/hook/s3cret' })).toBe(
-      'connection refused by 127.0.0.1:1',
+      'connection refused: 127.0.0.1:1',
     )
     expect(receiver.received).toHaveLength(count)
   },
