@@ -142,12 +142,13 @@ async function openTestPglite(): Promise<OpenTestDatabase> {
  */
 export async function openTestPostgres(
   url: string,
+  options: { sessionTimeoutMs?: number } = {},
 ): Promise<OpenTestDatabase & { url: string; openNode(): Database }> {
   const created = await createServerDatabase(url, await migratedTemplate(url))
   const nodes: Database[] = []
   function openNode(): Database {
     // A node refuses a call that has waited two seconds for a connection: on a busy machine that is no fault.
-    const node = openPostgres(created.url, { acquireTimeoutMs: 60_000 })
+    const node = openPostgres(created.url, { acquireTimeoutMs: 60_000, ...options })
     nodes.push(node)
     return node
   }

@@ -19,6 +19,8 @@ export type PostgresOptions = {
   applicationName: string
   /** For how long a call waits for a connection, new or returned, and a group of calls for its turn. */
   acquireTimeoutMs: number
+  /** Replaces each time-out of a session and of an answer, on machines that may stand still for longer. */
+  sessionTimeoutMs: number
   /** Called with the driver's code of each call that fails because the database is unavailable. */
   onUnavailable?: ((code: string) => void) | undefined
 }
@@ -68,14 +70,20 @@ export function connectPostgres(
     keepsOptions = true,
     applicationName = 'otpd',
     acquireTimeoutMs = acquireTimeoutDefaultMs,
+    sessionTimeoutMs,
   }: Partial<Omit<PostgresOptions, 'onUnavailable'>>,
 ) {
   const isNamed = statements === 'named'
+  const timeouts =
+    sessionTimeoutMs === undefined
+      ? sessionSettings
+      : Object.fromEntries(Object.keys(sessionSettings).map((name) => [name, `${sessionTimeoutMs}ms`]))
+  const settings = { ...writerSettings, ...timeouts }
   // With 4, the least that a node may have, one reads.
   const writersCount = Math.min(writersMax, connections - 1)
   const shared: PoolConfig = {
     connectionTimeoutMillis: acquireTimeoutMs,
-    query_timeout: answerTimeoutMs,
+    query_timeout: sessionTimeoutMs ?? answerTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     application_name: applicationName,
@@ -87,7 +95,7 @@ export function connectPostgres(
       max: writersCount,
       pipeline: true,
       // Otherwise each transaction sets them.
-      ...(keepsOptions && { options: toOptions(writerSettings) }),
+      ...(keepsOptions && { options: toOptions(settings) }),
     })
     writers.on('connect', (client) => coalesceWrites((client as ConnectedClient).connection.stream))
     const readers = createPool({
@@ -95,7 +103,7 @@ export function connectPostgres(
       connectionString,
       max: connections - writersCount,
       ...(keepsOptions && {
-        options: toOptions({ ...sessionSettings, default_transaction_read_only: 'on' }),
+        options: toOptions({ ...timeouts, default_transaction_read_only: 'on' }),
       }),
     })
     const close = async () => void (await Promise.all([writers.end(), readers.end()]))
@@ -103,10 +111,9 @@ export function connectPostgres(
   })
   const beginSql = keepsOptions
     ? 'begin'
-    : [
-        'begin',
-        ...Object.entries(writerSettings).map(([name, value]) => `set local ${name} = '${value}'`),
-      ].join('; ')
+    : ['begin', ...Object.entries(settings).map(([name, value]) => `set local ${name} = '${value}'`)].join(
+        '; ',
+      )
   const sessions = new WeakMap<PoolClient, PostgresSession>()
 
   /** A connection's executor and its prepared statements are made once. */
