@@ -48,11 +48,12 @@ export function createOtpSessionStore(connection: Connection): OtpSessionStore {
     update: ({ id, status, requestId, sends }) =>
       rows.update({ status, requestId, sends }, eq(sessions.id, id)),
 
-    async listPhones(after, limit) {
+    async listPhones(after, limit, owner) {
       const found = await pageAfter(executor, getTableColumns(sessions), sessions.id, after, limit)
       return found.map((row) => {
         const { id, developerId } = row
-        return { id, developerId, phone: toSession(sealing, row)?.phone ?? null }
+        const session = (owner ?? developerId) === developerId ? toSession(sealing, row) : undefined
+        return { id, developerId, phone: session?.phone ?? null }
       })
     },
 

@@ -53,10 +53,14 @@ export function createRelayedMessageStore(connection: Connection): RelayedMessag
       await rows.update({ status, messageId, outcome, chargedPrice }, eq(messages.id, id))
     },
 
-    async listPhones(after, limit) {
+    async listPhones(after, limit, owner) {
       const { id, developerId, phone } = messages
       const found = await pageAfter(executor, { id, developerId, phone }, id, after, limit)
-      return found.map((row) => ({ ...row, phone: sealing.openPhone(phoneColumn, row.id, row.phone) }))
+      const open = (row: (typeof found)[number]) => sealing.openPhone(phoneColumn, row.id, row.phone)
+      return found.map((row) => ({
+        ...row,
+        phone: (owner ?? row.developerId) === row.developerId ? open(row) : null,
+      }))
     },
 
     delete: (id) => rows.delete(eq(messages.id, id)),

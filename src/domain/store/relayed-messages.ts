@@ -14,11 +14,17 @@ export type RelayedMessageStore = {
   find(id: string): Awaitable<RelayedMessage | undefined>
   /** Writes what changes after the insertion: status, message id and outcome. The caller has locked the message. */
   update(message: RelayedMessage): Promise<void>
-  /** Lists the phones of messages in the order of their ids. @param after an id */
+  /**
+   * Lists the phones of messages in the order of their ids.
+   *
+   * @param after an id
+   * @param owner developer whose phones are decrypted; those of others are null
+   */
   listPhones(
     after: string,
     limit: number,
-  ): Promise<Array<Pick<RelayedMessage, 'id' | 'developerId' | 'phone'>>>
+    owner?: string,
+  ): Promise<Array<Pick<RelayedMessage, 'id' | 'developerId'> & { phone: string | null }>>
   delete(id: string): Promise<void>
   deleteOldest: DeleteOldest
 }

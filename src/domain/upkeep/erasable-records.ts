@@ -9,6 +9,9 @@ type ErasableRecords = {
   developerIds(): Promise<string[]>
   requests(): AsyncIterable<Array<OwnedRow & { id: string; appId?: string }>>
   events(): AsyncIterable<Array<OwnedRow & { seq: number }>>
+  /** Messages and sessions of a day, of all developers: those of others without their phones. */
+  relayedPhones(): AsyncIterable<Array<OwnedRow & { id: string }>>
+  sessionPhones(): AsyncIterable<Array<OwnedRow & { id: string }>>
   /** @param appIds applications that sent to the phone */
   deliveries(appIds: Iterable<string>): AsyncIterable<Array<{ id: string; eventSeq: number }>>
   idempotencyResults(appIds: Iterable<string>): AsyncIterable<IdempotencyRow[]>
@@ -16,7 +19,14 @@ type ErasableRecords = {
 
 type Read = Pick<
   Stores,
-  'developers' | 'events' | 'idempotency' | 'otpRequests' | 'retention' | 'webhookEndpoints'
+  | 'developers'
+  | 'events'
+  | 'idempotency'
+  | 'otpRequests'
+  | 'otpSessions'
+  | 'relayedMessages'
+  | 'retention'
+  | 'webhookEndpoints'
 >
 
 const pageRows = 500
@@ -32,6 +42,7 @@ export function recordsOfAll(read: Read): ErasableRecords {
     requests: () =>
       scanPages((after, limit) => retention.listRequests(after, undefined, limit), byId, '', pageRows),
     events: () => scanPages(retention.listEvents, ({ seq }) => seq, 0, pageRows),
+    ...phonesOfADay(read, undefined, pageRows),
     deliveries: () => scanPages((after, limit) => retention.listDeliveries(after, limit), byId, '', pageRows),
     idempotencyResults: () =>
       scanPages<IdempotencyRow, IdempotencyKey | undefined>(
@@ -43,7 +54,7 @@ export function recordsOfAll(read: Read): ErasableRecords {
   }
 }
 
-/** Lists the records of one developer. The cost does not depend on how many others have. */
+/** Lists the records of one developer. The cost does not depend on how many others have, but for those that live a day. */
 export function recordsOf(read: Read, developerId: string, now: number): ErasableRecords {
   const { retention } = read
   const byId = ({ id }: { id: string }) => id
@@ -63,6 +74,7 @@ export function recordsOf(read: Read, developerId: string, now: number): Erasabl
         0,
         ownPageRows,
       ),
+    ...phonesOfADay(read, developerId, ownPageRows),
     async *deliveries(appIds) {
       for (const appId of appIds)
         for (const endpoint of await read.webhookEndpoints.subscribers(appId))
@@ -82,5 +94,25 @@ export function recordsOf(read: Read, developerId: string, now: number): Erasabl
           ownPageRows,
         )
     },
+  }
+}
+
+/** Lists what lives a day and has no index by developer. @param owner see `RelayedMessageStore.listPhones` */
+function phonesOfADay(
+  { relayedMessages, otpSessions }: Pick<Read, 'relayedMessages' | 'otpSessions'>,
+  owner: string | undefined,
+  pageRows: number,
+): Pick<ErasableRecords, 'relayedPhones' | 'sessionPhones'> {
+  type List = (after: string, limit: number, owner?: string) => Promise<Array<OwnedRow & { id: string }>>
+  const scan = (list: List) =>
+    scanPages(
+      (after: string, limit) => list(after, limit, owner),
+      ({ id }) => id,
+      '',
+      pageRows,
+    )
+  return {
+    relayedPhones: () => scan(relayedMessages.listPhones),
+    sessionPhones: () => scan(otpSessions.listPhones),
   }
 }

@@ -14,14 +14,11 @@ import { redactPayload } from './retention.ts'
 import type { Store } from '../store/store.ts'
 import { takeEvidenceBack } from './guard-backfills.ts'
 import { recordsOf, recordsOfAll } from './erasable-records.ts'
-import { scanPages } from './scan-pages.ts'
 import { oldPhoneHashes, pseudonymHashes } from '../otp/phones.ts'
 import { environments } from '../../shared/otp-values.ts'
 
 /** Number of records from which the phone number was erased. */
 export type ErasureResult = { otpRequests: number; logEntries: number; users: number }
-
-const pageRows = 500
 
 type ErasureNeeds = {
   store: Store<
@@ -120,8 +117,8 @@ export async function erasePhone(
   }
 
   async function eraseRelayedMessages() {
-    const { listPhones } = store.read.relayedMessages
-    for await (const rows of scanPages(listPhones, (row) => row.id, '', pageRows)) {
+    for await (const rows of records.relayedPhones()) {
+      await yieldToRequests?.()
       const matching = rows.filter(belongsToSubject)
       if (matching.length === 0) continue
       await store.write(async (tx) => {
@@ -132,8 +129,8 @@ export async function erasePhone(
 
   /** Deletes sessions of the ready page for this phone alone. The others of the phone are deleted with their requests. */
   async function eraseSessions() {
-    const { listPhones } = store.read.otpSessions
-    for await (const rows of scanPages(listPhones, (row) => row.id, '', pageRows)) {
+    for await (const rows of records.sessionPhones()) {
+      await yieldToRequests?.()
       const matching = rows.filter(belongsToSubject)
       if (matching.length === 0) continue
       await store.write(async (tx) => {

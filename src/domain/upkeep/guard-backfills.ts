@@ -53,7 +53,7 @@ export const createRelayBackfill = ({ clock }: { clock: Clock }): Backfill => ({
     const messages = await tx.relayedMessages.listPhones(position, limit)
     const added = new Map<string, number[]>()
     for (const { id, developerId, phone } of messages) {
-      const country = tryParsePhone(phone)?.country
+      const country = tryParsePhone(phone ?? '')?.country
       if (country === undefined) continue
       const key = historyKey(relayKey(developerId, country))
       for (let days = 1; days <= evidenceDays; days++) addTime(added, key, idTime(id) - days * dayMs)
