@@ -226,6 +226,24 @@ export function createWebhookDeliveryStore(
       return { count: ids.length, last: last && [last.nextAttemptAt ?? now, last.id] }
     },
 
+    async deleteFirst(endpointId, { after = '', limit }) {
+      await lockEndpoint(endpointId)
+      const first = executor
+        .select({ id: deliveries.id })
+        .from(deliveries)
+        .where(and(eq(deliveries.endpointId, endpointId), gt(deliveries.id, after)))
+        .orderBy(asc(deliveries.id))
+        .limit(limit)
+      const deleted = await rows.take(inArray(deliveries.id, first))
+      for (const { id, type, status } of deleted)
+        changeDeliveryLists(database, { id, endpointId, type }, { from: [status], to: undefined })
+      await recomputeDue({ endpointIds: [endpointId] })
+      return deleted
+        .map(({ id }) => id)
+        .toSorted()
+        .at(-1)
+    },
+
     async deleteOldest(until, batchSize) {
       if (await database.postgres?.partitions.dropOldest(executor, 'webhook_deliveries', until)) return true
       const { id, endpointId, type, status, createdAt: at } = deliveries

@@ -29,6 +29,7 @@ import { resolvePlan, type Plans } from '../model/plans.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import { normalizeCountry } from '../model/phone.ts'
+import { deleteDeliveries } from '../webhooks/delete-deliveries.ts'
 import { planLimitReached } from './projects.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { applicationFields } from '../../shared/application-fields.ts'
@@ -44,7 +45,15 @@ export type ApplicationService = ReturnType<typeof createApplicationService>
 /** Creates the service that manages applications. */
 export function createApplicationService(needs: {
   store: Store<
-    'applications' | 'audit' | 'developers' | 'idempotency' | 'listRules' | 'projects' | 'rateLimits'
+    | 'applications'
+    | 'audit'
+    | 'developers'
+    | 'idempotency'
+    | 'listRules'
+    | 'projects'
+    | 'rateLimits'
+    | 'webhookDeliveries'
+    | 'webhookEndpoints'
   >
   clock: Clock
   newId: NewId
@@ -180,12 +189,15 @@ export function createApplicationService(needs: {
 
     /**
      * Deletes the application, its credentials, its guard rules, its webhook endpoints and their pending deliveries. Its OTP
-     * requests, log entries and counters stay.
+     * requests, log entries and counters stay. A call that fails midway has deleted some of the deliveries, and can be repeated.
      *
      * @throws NOT_FOUND
      */
-    delete: (developer: Actor, id: string): Promise<void> =>
-      store.write(async (tx) => {
+    async delete(developer: Actor, id: string): Promise<void> {
+      await find(store.read, developer, id)
+      for (const endpoint of await store.read.webhookEndpoints.subscribers(id))
+        await deleteDeliveries(store, endpoint.id)
+      await store.write(async (tx) => {
         await tx.developers.lock(developer.id)
         const application = await find(tx, developer, id)
         const rules = await tx.listRules.list(developer.id)
@@ -194,7 +206,8 @@ export function createApplicationService(needs: {
         if (!(await tx.applications.delete(developer.id, id))) throw notFound('application')
         await tx.rateLimits.forget(id)
         await addAuditEntry(tx, developer, application, { action: 'application.deleted' })
-      }),
+      })
+    },
 
     /**
      * Replaces one credential. The old value is rejected for all requests that start after this resolves.

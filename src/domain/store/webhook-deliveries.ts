@@ -49,6 +49,16 @@ export type WebhookDeliveryStore = {
     range: { since: number; until: number; after?: RetryPosition | undefined; limit: number },
     now: number,
   ): Promise<{ count: number; last: RetryPosition | undefined }>
+  /**
+   * Deletes deliveries of an endpoint with their attempts, oldest first.
+   *
+   * @param range.after the id that the call before returned
+   * @returns the id of the last one; undefined if there are no more
+   */
+  deleteFirst(
+    endpointId: string,
+    range: { after?: string | undefined; limit: number },
+  ): Promise<string | undefined>
   /** Deletes deliveries with their attempts. */
   deleteOldest: DeleteOldest
 }

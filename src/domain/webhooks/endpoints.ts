@@ -9,6 +9,7 @@ import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
+import { deleteDeliveries } from './delete-deliveries.ts'
 import { applyHeaderChanges } from './headers.ts'
 import type { WebhookEndpoint, EndpointChanges, EndpointHeaders } from '../model/webhook-endpoint.ts'
 
@@ -39,7 +40,7 @@ export type WebhookEndpointService = ReturnType<typeof createWebhookEndpointServ
  * @param needs.endpointsMax maximum number per application
  */
 export function createWebhookEndpointService(needs: {
-  store: Store<'audit' | 'idempotency' | 'webhookEndpoints'>
+  store: Store<'audit' | 'idempotency' | 'webhookDeliveries' | 'webhookEndpoints'>
   clock: Clock
   newId: NewId
   targets: WebhookTargets
@@ -173,9 +174,16 @@ export function createWebhookEndpointService(needs: {
       })
     },
 
-    /** Deletes an endpoint with its deliveries, pending ones included. @throws NOT_FOUND */
+    /**
+     * Deletes an endpoint with its deliveries, pending ones included. A call that fails midway has deleted some of them, and
+     * can be repeated.
+     *
+     * @throws NOT_FOUND
+     */
     async delete(developer: Actor, id: string): Promise<void> {
-      if (!isId('whk', id)) throw notFound('webhookEndpoint')
+      const endpoint = isId('whk', id) && (await store.read.webhookEndpoints.find(developer.id, id))
+      if (!endpoint) throw notFound('webhookEndpoint')
+      await deleteDeliveries(store, id)
       await store.write(async (tx) => {
         if (!(await tx.webhookEndpoints.delete(developer.id, id))) throw notFound('webhookEndpoint')
         await addAuditEntry(tx, developer, id, { action: 'webhook.deleted' })

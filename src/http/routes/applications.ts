@@ -221,7 +221,7 @@ export function applicationRoutes(services: {
           operationId: 'deleteApplication',
           summary: 'Delete an application with its credentials and webhooks',
           description:
-            'Deletes the application, its credentials, its webhook endpoints and their undelivered events. Its OTP requests, log entries and counts stay. It cannot be undone.',
+            'Deletes the application, its credentials, its webhook endpoints and their undelivered events. Its OTP requests, log entries and counts stay. It cannot be undone. With very many events it takes longer, and goes on if you hang up; until then the application works.',
         },
       },
     )

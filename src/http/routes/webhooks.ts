@@ -244,7 +244,8 @@ export function webhookRoutes(services: {
           ...detail,
           operationId: 'deleteWebhook',
           summary: 'Delete a webhook endpoint',
-          description: 'Deletes the endpoint with its deliveries, undelivered ones included.',
+          description:
+            'Deletes the endpoint with its deliveries, undelivered ones included. With very many it takes longer, and goes on if you hang up.',
         },
       },
     )
