@@ -25,6 +25,7 @@ import type { TemplateService } from '../domain/apps/templates.ts'
 import type { PhoneService } from '../domain/upkeep/phone-service.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
 import { endIfAbandoned } from './abandoned.ts'
+import type { CallTurns } from './call-turns.ts'
 import { createErrorPresenter, facadeRoutes, type FacadeServices } from './compat/facades.ts'
 import { createRouteErrors } from './route-errors.ts'
 import type { ReadIdempotency } from './idempotency.ts'
@@ -86,6 +87,7 @@ export type AppServices = AuthServices &
     applications: ApplicationService
     audit: AuditService
     callLimits: CallLimits
+    callTurns: CallTurns
     costs: CostService
     developers: DeveloperService
     guardStatus: GuardStatusService
@@ -153,6 +155,13 @@ export function createApp(services: AppServices) {
   const api = createApi(services)
   const { presentError, isFacadePath } = createErrorPresenter(services.compat)
   const app = new Elysia({ normalize: false })
+    .wrap((handle) => async (request: Request) => {
+      try {
+        return await handle(request)
+      } finally {
+        services.callTurns.end(request)
+      }
+    })
     .onRequest(({ request, set }) => {
       Object.assign(set.headers, securityHeaders)
       set.headers['x-request-id'] = services.newId('req')

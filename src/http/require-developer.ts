@@ -7,6 +7,7 @@ import { apiTokenPrefix, includesScope } from '../domain/model/api-token.ts'
 import type { Developer } from '../domain/model/developer.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 import type { CallLimits } from '../domain/limits/call-limits.ts'
+import type { CallTurns } from './call-turns.ts'
 import type { ReadClient, IncomingRequest } from './client.ts'
 import type { ApiTokenScope } from '../shared/api-token-scopes.ts'
 import { requiredScope } from './scopes.ts'
@@ -54,16 +55,20 @@ export function createDeveloperAuthenticator(needs: {
   apiTokens: Pick<ApiTokenService, 'authenticate'>
   readClient: ReadClient
   callLimits: Pick<CallLimits, 'chargeConsoleCall'>
+  callTurns: CallTurns
 }): AuthenticateDeveloper {
-  const { verify, developers, apiTokens, readClient, callLimits } = needs
-  const charge = ({ set }: IncomingRequest, developer: Developer) =>
+  const { verify, developers, apiTokens, readClient, callLimits, callTurns } = needs
+  /** Charges the call, and waits for its turn. */
+  async function admit({ set, request }: IncomingRequest, developer: Developer): Promise<void> {
     setRateHeaders(set.headers, callLimits.chargeConsoleCall(developer))
+    await callTurns.begin(request, developer.id)
+  }
   return async (authorization, incoming) => {
     const bearer = bearerToken(authorization)
     const { origin } = readClient(incoming)
     if (bearer?.startsWith(apiTokenPrefix)) {
       const { token, developer } = await apiTokens.authenticate(bearer)
-      charge(incoming, developer)
+      await admit(incoming, developer)
       requireScope(token.scopes, incoming)
       return {
         ...developer,
@@ -75,7 +80,7 @@ export function createDeveloperAuthenticator(needs: {
     if (bearer === undefined && hasAppCredentials(incoming.request)) throw onlyForDevelopers()
     const login = await verify(bearer)
     const developer = await developers.resolveLogin(login, origin)
-    charge(incoming, developer)
+    await admit(incoming, developer)
     return {
       ...developer,
       origin,

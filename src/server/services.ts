@@ -40,6 +40,7 @@ import type { SendWebhook } from '../domain/model/webhook-delivery.ts'
 import { createWebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import { createWebhookEndpointService } from '../domain/webhooks/endpoints.ts'
 import { createWebhookTester } from '../domain/webhooks/test-event.ts'
+import { createCallTurns } from '../http/call-turns.ts'
 import { createClientAddressReader, createClientReader } from '../http/client.ts'
 import { createIdempotencyReader } from '../http/idempotency.ts'
 import { createDeveloperAuthenticator, requireTotp } from '../http/require-developer.ts'
@@ -116,7 +117,7 @@ export function createServices(needs: ServiceNeeds) {
   const { config, store, clock, wall = clock, random, version, keys, world = systemWorld } = needs
   const { plans } = config
   const newId = createIds(clock, random)
-  const callLimits = createCallLimits({ clock, plans })
+  const callBounds = { callLimits: createCallLimits({ clock, plans }), callTurns: createCallTurns(world) }
   const base = { store, clock, newId, random, keys, plans, world }
 
   const lifetime = {
@@ -186,7 +187,7 @@ export function createServices(needs: ServiceNeeds) {
     ...identity,
     apiTokens,
     readClient,
-    callLimits,
+    ...callBounds,
   })
   const totp = config.requireTotp ? identity.builtIn?.totp : undefined
 
@@ -210,7 +211,7 @@ export function createServices(needs: ServiceNeeds) {
     applications: createApplicationService(base),
     audit: createAuditService(base),
     builtIn: identity.builtIn,
-    callLimits,
+    ...callBounds,
     readClient,
     authenticateDeveloper: totp ? requireTotp(authenticateBeforeTotp, totp) : authenticateBeforeTotp,
     authenticateBeforeTotp,
@@ -269,7 +270,7 @@ export function createServices(needs: ServiceNeeds) {
     },
     setupTokens: createSetupTokens(base),
     templates: createTemplateService({ ...base, measure: measureTemplateText }),
-    webhookDeliveries: createWebhookDeliveryService({ ...base, send, callLimits }),
+    webhookDeliveries: createWebhookDeliveryService({ ...base, ...callBounds, send }),
     webhookEndpoints: createWebhookEndpointService({ ...base, targets, endpointsMax }),
     webhookTester: createWebhookTester({ ...base, send }),
   }

@@ -28,6 +28,7 @@ const boundedOtherwise: Readonly<Record<string, string>> = {
   'src/domain/routing/region.ts': 'one for each country',
   'src/domain/routing/statistics.ts': 'one for each provider, channel and region',
   'src/domain/upkeep/phone-service.ts': 'one for each developer that erases a phone now',
+  'src/http/call-turns.ts': 'calls of developers in progress, by the limit of each',
   'src/http/page/countries.ts': 'one for each language of the page, and each country',
   'src/http/listener.ts': 'listeners during an exchange of certificates',
   'src/http/route-errors.ts': 'one for each route',

@@ -1,0 +1,48 @@
+import type { World } from '../world/world.ts'
+
+/**
+ * Calls of one developer that a node handles at the same time. With three, a developer never holds all connections of a node
+ * to PostgreSQL, and a batch of SQLite has at most three of its writes.
+ */
+const concurrentMax = 3
+/** A call that takes longer, such as one that waits for a webhook receiver, keeps the next one no more. */
+const heldMaxMs = 1000
+
+export type CallTurns = {
+  /**
+   * Waits until fewer calls of the developer are handled than may be. They go on in the order of their arrival. `end` must
+   * follow, also after a failure.
+   */
+  begin(request: Request, developerId: string): Promise<void>
+  /** Lets the next call go on. Does nothing for a request that has not begun. */
+  end(request: Request): void
+}
+
+/**
+ * Creates the turns in which calls of developers are handled, so that a burst of calls by one developer delays no other: the
+ * calls of a whole minute may come in one moment.
+ */
+export function createCallTurns({ timers }: Pick<World, 'timers'>): CallTurns {
+  /** Functions that end the turns of calls. */
+  const begun = new WeakMap<Request, () => void>()
+  const busy = new Map<string, { running: number; waiting: Array<() => void> }>()
+
+  async function begin(request: Request, developerId: string): Promise<void> {
+    const calls = busy.get(developerId) ?? { running: 0, waiting: [] }
+    busy.set(developerId, calls)
+    if (calls.running < concurrentMax) calls.running++
+    else await new Promise<void>((resolve) => calls.waiting.push(resolve))
+    const end = () => {
+      timers.clearTimeout(timer)
+      if (!begun.delete(request)) return
+      const next = calls.waiting.shift()
+      if (next) next()
+      else if (--calls.running === 0) busy.delete(developerId)
+    }
+    const timer = timers.setTimeout(end, heldMaxMs)
+    timer.unref()
+    begun.set(request, end)
+  }
+
+  return { begin, end: (request) => begun.get(request)?.() }
+}

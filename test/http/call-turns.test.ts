@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createCallTurns } from '../../src/http/call-turns.ts'
+import { createTestService, type TestDeveloper, type TestService } from '../helpers/service.ts'
+import { systemWorld } from '../../src/world/system.ts'
+
+describe('calls of developers', () => {
+  let service: TestService
+  let ada: TestDeveloper
+  let eve: TestDeveloper
+  beforeAll(async () => {
+    service = await createTestService({ env: { OTPD_CONSOLE_PER_MINUTE: '0' } })
+    ada = await service.createDeveloper()
+    eve = await service.createDeveloper()
+  })
+  afterAll(() => service.dispose())
+
+  test('are handled three at a time for each developer, also those that fail', async () => {
+    const { projects } = service.services
+    const { get } = projects
+    const running = new Map<string, number>()
+    const most = new Map<string, number>()
+    const handled: string[] = []
+    projects.get = async (developer, id) => {
+      const count = (running.get(developer.id) ?? 0) + 1
+      running.set(developer.id, count)
+      most.set(developer.id, Math.max(count, most.get(developer.id) ?? 0))
+      handled.push(id)
+      await Bun.sleep(5)
+      running.set(developer.id, count - 1)
+      return get(developer, id)
+    }
+    const call = (as: TestDeveloper, id: string) => service.request('GET', `/v1/projects/${id}`, { as })
+    try {
+      const ids = Array.from({ length: 20 }, (_, i) => `prj_${i}`)
+      const burst = Promise.all(ids.map((id) => call(ada, id)))
+      await call(eve, 'prj_of_eve')
+      const before = handled.length
+      expect((await burst).map(({ status }) => status)).toEqual(ids.map(() => 404))
+
+      expect(most.get(ada.developer.id)).toBe(3)
+      expect(before).toBeLessThan(ids.length)
+    } finally {
+      projects.get = get
+    }
+  })
+})
+
+describe('a turn', () => {
+  const request = () => new Request('http://localhost/')
+
+  test('ends after a second, for a call that waits for something else', async () => {
+    const timeouts: Array<() => void> = []
+    const timers = {
+      ...systemWorld.timers,
+      setTimeout(run: () => void) {
+        timeouts.push(run)
+        return systemWorld.timers.setTimeout(() => {}, 0)
+      },
+    }
+    const { begin, end } = createCallTurns({ timers })
+    const slow = [request(), request(), request()]
+    for (const one of slow) await begin(one, 'dev')
+    let hasBegun = false
+    const next = request()
+    const begun = begin(next, 'dev').then(() => (hasBegun = true))
+    await begin(request(), 'another')
+    expect(hasBegun).toBe(false)
+
+    timeouts[0]?.()
+    await begun
+    // It has ended already, and must not let two go on.
+    end(slow[0] as Request)
+    const others: string[] = []
+    for (const name of ['first', 'second']) void begin(request(), 'dev').then(() => others.push(name))
+    await Bun.sleep(0)
+    expect(others).toEqual([])
+    end(next)
+    await Bun.sleep(0)
+    expect(others).toEqual(['first'])
+  })
+})
