@@ -18,6 +18,7 @@ const boundedOtherwise: Readonly<Record<string, string>> = {
   'src/delivery/provider-pool.ts': 'one for each configured provider',
   'src/delivery/providers/aws-receipts.ts': 'certificatesMax in that file',
   'src/delivery/text/message.ts': 'one for each language of the texts',
+  'src/domain/accounts/refresh-tokens.ts': 'tokens that are exchanged or revoked now',
   'src/domain/limits/memory-rate-limit.ts': 'calls of the last minute, by the limit of each subject',
   'src/domain/model/versioned-cache.ts': 'its argument entriesMax',
   'src/domain/model/ids.ts': 'one for each prefix of ids',

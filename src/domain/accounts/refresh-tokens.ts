@@ -24,6 +24,9 @@ const prefix = 'rt_'
  */
 export type IssuedRefreshToken = { refreshToken: string; expiresAt: number; sessionId: string }
 
+/** The successor of a token, and whose it is. */
+type RotatedToken = IssuedRefreshToken & { developer: Developer }
+
 export type RefreshTokens = ReturnType<typeof createRefreshTokens>
 
 /**
@@ -56,6 +59,25 @@ export function createRefreshTokens(needs: {
     const hash = hashToken(token)
     await tx.refreshTokens.insert({ ...session, hash, createdAt: now, expiresAt, usedAt: null })
     return { refreshToken: token, expiresAt, sessionId: session.family }
+  }
+
+  const rotating = new Map<string, Promise<RotatedToken | undefined>>()
+  const revoking = new Map<string, Promise<void>>()
+
+  /**
+   * Runs work for a token that is known, and shares it among calls with the same token, which anyone may repeat at any rate:
+   * each has one transaction at a time, and an unknown token has none.
+   */
+  async function runOnce<T>(
+    running: Map<string, Promise<T>>,
+    token: string,
+    work: (hash: string) => Promise<T>,
+  ): Promise<T | undefined> {
+    const hash = hashToken(token)
+    if (!(await store.read.refreshTokens.find(hash))) return undefined
+    const shared = running.get(hash) ?? work(hash).finally(() => running.delete(hash))
+    running.set(hash, shared)
+    return shared
   }
 
   return {
@@ -94,60 +116,60 @@ export function createRefreshTokens(needs: {
      *
      * @returns undefined if the token is unknown, expired, revoked or reused, or its developer is disabled
      */
-    rotate: (
-      token: string,
-      origin: Origin,
-    ): Promise<(IssuedRefreshToken & { developer: Developer }) | undefined> =>
-      store.write(async (tx) => {
-        const now = clock.now()
-        const hash = hashToken(token)
-        const presentedToken = await tx.refreshTokens.find(hash)
-        if (!presentedToken) return undefined
-        // Every change to a family locks its developer, so that no successor is inserted after a revocation.
-        await tx.developers.lock(presentedToken.developerId)
-        const developer = await tx.developers.find(presentedToken.developerId)
-        const refreshToken = deriveSuccessor(token)
-        const { family, developerId, sessionEndsAt, expiresAt } = presentedToken
-        if (await tx.refreshTokens.use(hash, now)) {
-          if (expiresAt <= now || developer?.status !== 'active') return undefined
-          const session = { family, developerId, sessionEndsAt }
-          return { developer, ...(await insert(tx, refreshToken, session, now)) }
-        }
-        const usedToken = await tx.refreshTokens.find(hash)
-        if (!usedToken || developer?.status !== 'active') return undefined
-        const usedAt = usedToken.usedAt ?? 0
-        if (now - usedAt <= graceMs) {
-          if (expiresAt <= now) return undefined
-          return { developer, refreshToken, expiresAt: expiryOf(usedAt, sessionEndsAt), sessionId: family }
-        }
-        await tx.refreshTokens.deleteFamily(developerId, family)
-        const unknownActor = { developerId, actorId: null, origin }
-        await recordAudit(
-          tx,
-          newId,
-          unknownActor,
-          { action: 'login.token_reused', targetId: developerId },
-          now,
-        )
-        return undefined
-      }),
+    rotate: (token: string, origin: Origin): Promise<RotatedToken | undefined> =>
+      runOnce(rotating, token, (hash) =>
+        store.write(async (tx) => {
+          const now = clock.now()
+          const presentedToken = await tx.refreshTokens.find(hash)
+          if (!presentedToken) return undefined
+          // Every change to a family locks its developer, so that no successor is inserted after a revocation.
+          await tx.developers.lock(presentedToken.developerId)
+          const developer = await tx.developers.find(presentedToken.developerId)
+          const refreshToken = deriveSuccessor(token)
+          const { family, developerId, sessionEndsAt, expiresAt } = presentedToken
+          if (await tx.refreshTokens.use(hash, now)) {
+            if (expiresAt <= now || developer?.status !== 'active') return undefined
+            const session = { family, developerId, sessionEndsAt }
+            return { developer, ...(await insert(tx, refreshToken, session, now)) }
+          }
+          const usedToken = await tx.refreshTokens.find(hash)
+          if (!usedToken || developer?.status !== 'active') return undefined
+          const usedAt = usedToken.usedAt ?? 0
+          if (now - usedAt <= graceMs) {
+            if (expiresAt <= now) return undefined
+            return { developer, refreshToken, expiresAt: expiryOf(usedAt, sessionEndsAt), sessionId: family }
+          }
+          await tx.refreshTokens.deleteFamily(developerId, family)
+          const unknownActor = { developerId, actorId: null, origin }
+          await recordAudit(
+            tx,
+            newId,
+            unknownActor,
+            { action: 'login.token_reused', targetId: developerId },
+            now,
+          )
+          return undefined
+        }),
+      ),
 
     /** Revokes the token's family; an unknown token is not an error (RFC 7009 §2.2). */
     revoke: (token: string, origin: Origin): Promise<void> =>
-      store.write(async (tx) => {
-        const presentedToken = await tx.refreshTokens.find(hashToken(token))
-        if (!presentedToken) return
-        const { developerId } = presentedToken
-        await tx.developers.lock(developerId)
-        await tx.refreshTokens.deleteFamily(developerId, presentedToken.family)
-        const auditActor = { developerId, actorId: developerId, origin }
-        await recordAudit(
-          tx,
-          newId,
-          auditActor,
-          { action: 'login.ended', targetId: developerId },
-          clock.now(),
-        )
-      }),
+      runOnce(revoking, token, (hash) =>
+        store.write(async (tx) => {
+          const presentedToken = await tx.refreshTokens.find(hash)
+          if (!presentedToken) return
+          const { developerId } = presentedToken
+          await tx.developers.lock(developerId)
+          await tx.refreshTokens.deleteFamily(developerId, presentedToken.family)
+          const auditActor = { developerId, actorId: developerId, origin }
+          await recordAudit(
+            tx,
+            newId,
+            auditActor,
+            { action: 'login.ended', targetId: developerId },
+            clock.now(),
+          )
+        }),
+      ),
   }
 }
