@@ -40,7 +40,7 @@ export const scarcity = {
   more: 5,
   to: 0.55,
   again: 1,
-  once: 0.8,
+  once: 0.6,
   last: 0.98,
   refused: 0.125,
 } as const

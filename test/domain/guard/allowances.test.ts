@@ -105,11 +105,11 @@ describe('once half of the allowance of a country is spent', () => {
     { spent: 1_260, lastHour: 0, messages: 7 },
     { spent: 1_260, lastHour: 79, messages: 5 },
     { spent: 1_260, lastHour: 1_000, messages: 2 },
-    { spent: 1_990, lastHour: 0, messages: 5 },
-    { spent: 1_990, lastHour: 1_000, messages: 2 },
-    { spent: 2_010, lastHour: 1_000, messages: 1 },
+    { spent: 1_490, lastHour: 0, messages: 7 },
+    { spent: 1_490, lastHour: 1_000, messages: 2 },
+    { spent: 1_510, lastHour: 1_000, messages: 1 },
   ])(
-    'a network may ask again, or correct a number: less often at a high pace, and once four fifths are spent ($spent, $lastHour)',
+    'a network may ask again, or correct a number: less often at a high pace, and once three fifths are spent ($spent, $lastHour)',
     ({ spent, lastHour, messages }) => {
       const country = { ...usage(spent, 120), lastHour }
       for (const [sent, rules] of [
