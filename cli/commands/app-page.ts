@@ -22,7 +22,7 @@ const changeOptions: FieldOptions<Omit<PageChanges, 'enabled' | 'logo'>> = {
     parse: (texts: readonly string[]) => [...texts],
   },
   name: nullableOption('-n, --name <name>', 'name in the header, instead of that of the application'),
-  colour: nullableOption('--colour <#rrggbb>', 'color of the buttons'),
+  colour: nullableOption('--colour <#rrggbb>', 'colour of the buttons'),
 }
 
 /** Registers `otpd app page`. */
@@ -74,7 +74,7 @@ function pageText(page: ApplicationPage, { paint }: Output): string {
       ['Page', page.enabled ? paint.green('● on') : paint.red('○ off')],
       ['Returns to', page.returnOrigins.length === 0 ? null : page.returnOrigins.map(printable).join(', ')],
       ['Name', page.name === null ? 'that of the application' : printable(page.name)],
-      ['Color', page.colour],
+      ['Colour', page.colour],
       ['Logo', page.logo && logoText(page.logo)],
     ],
     paint,

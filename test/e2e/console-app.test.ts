@@ -162,7 +162,7 @@ describe('an application', () => {
       page: 'on',
       'returns to': 'https://shop.example',
       name: 'The Shop',
-      color: '#0055cc',
+      colour: '#0055cc',
       'logo file': logo,
     })
     await submitForm(terminal)

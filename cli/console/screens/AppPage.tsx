@@ -79,7 +79,7 @@ function pageLines({ enabled, returnOrigins, name, colour, logo }: ApplicationPa
       ['page', theme.status(enabled ? 'good' : 'off', enabled ? 'on' : 'off')],
       ['returns to', returnOrigins.length === 0 ? none : returnOrigins.join(' ')],
       ['name', name ?? { text: 'that of the application', paint: theme.paint.dim }],
-      ['color', colour ?? none],
+      ['colour', colour ?? none],
       ['logo', logo === null ? none : logoText(logo)],
     ],
     theme,

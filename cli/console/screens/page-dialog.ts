@@ -27,7 +27,7 @@ export function pageDialog({ api, toast }: Needs, app: Application, page: Applic
       { name: 'enabled', label: 'page', choices: ['on', 'off'], initial: page.enabled ? 'on' : 'off' },
       { name: 'origins', label: 'returns to', initial: page.returnOrigins.join(' ') },
       { name: 'name', label: 'name', initial: page.name ?? '' },
-      { name: 'colour', label: 'color', initial: page.colour ?? '' },
+      { name: 'colour', label: 'colour', initial: page.colour ?? '' },
       { name: 'logo', label: 'logo file', initial: ownLogo },
     ],
     verb: 'save',

@@ -5,7 +5,7 @@ export type ApplicationPage = {
   name: string | null
   /** Image as a data URL. */
   logo: string | null
-  /** Color of buttons, as `#rrggbb`. */
+  /** Colour of buttons, as `#rrggbb`. */
   colour: string | null
   /** Origins of the URLs to which the page may return, as browsers write them. */
   returnOrigins: readonly string[]

@@ -185,7 +185,7 @@ ${content}</main>
 </html>`.markup
 }
 
-/** Sets the color of the buttons, and of their text: black or white, whichever has the greater contrast (WCAG 2.2, 1.4.3). */
+/** Sets the colour of the buttons, and of their text: black or white, whichever has the greater contrast (WCAG 2.2, 1.4.3). */
 function accent(colour: string): Markup {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
     const value = Number.parseInt(colour.slice(at, at + 2), 16) / 255

@@ -24,8 +24,8 @@ const fields = {
   colour: nullable(
     Type.String({
       pattern: '^#[0-9A-Fa-f]{6}$',
-      errorText: 'Expected a color such as #0055cc',
-      description: 'Color of the buttons, as #rrggbb; null: black on white, white on black.',
+      errorText: 'Expected a colour such as #0055cc',
+      description: 'Colour of the buttons, as #rrggbb; null: black on white, white on black.',
     }),
   ),
   returnOrigins: Type.Array(
