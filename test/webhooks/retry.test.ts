@@ -36,6 +36,10 @@ describe('the wait after a failure', () => {
   )
 })
 
+test('a receiver that asks for less cannot shorten a wait that is spread', () => {
+  for (const requestedMs of [0, 299_000]) expect(retryDelayMs(2, requestedMs, () => 1)).toBe(360_000)
+})
+
 describe('Retry-After', () => {
   const now = Date.parse('2026-11-20T12:00:00Z')
 
