@@ -41,7 +41,11 @@ export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
     .option('--app <id|name>', 'only codes of this application')
     .addOption(new Option('--by <key>', `one line for each ${keys.join(', ')}`).choices(keys))
     .option('--country <iso>', 'with --by: only this country', (code) => code.toUpperCase())
-    .addOption(new Option('--channel <name>', 'with --by: only this channel').choices(requestChannels))
+    .addOption(
+      new Option('--channel <name>', `with --by: only ${requestChannels.join(', ')}`).choices(
+        requestChannels,
+      ),
+    )
     .option('--provider <name>', 'with --by: only this provider')
     .addOption(environmentOption('only codes of'))
     .option('--csv', 'print CSV with a header line; without a view, one line per day')
