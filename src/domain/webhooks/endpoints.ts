@@ -9,7 +9,7 @@ import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
-import { deleteDeliveries } from './delete-deliveries.ts'
+import { deleteDeliveries } from '../store/delete-deliveries.ts'
 import { applyHeaderChanges } from './headers.ts'
 import type { WebhookEndpoint, EndpointChanges, EndpointHeaders } from '../model/webhook-endpoint.ts'
 
