@@ -238,10 +238,9 @@ export function createWebhookDeliveryStore(
       for (const { id, type, status } of deleted)
         changeDeliveryLists(database, { id, endpointId, type }, { from: [status], to: undefined })
       await recomputeDue({ endpointIds: [endpointId] })
-      return deleted
-        .map(({ id }) => id)
-        .toSorted()
-        .at(-1)
+      const ids = deleted.map(({ id }) => id).toSorted()
+      // The last batch is one that is not full: an empty one may not come for as long as events arrive.
+      return ids.length < limit ? undefined : ids.at(-1)
     },
 
     async deleteOldest(until, batchSize) {

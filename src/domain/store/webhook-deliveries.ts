@@ -53,7 +53,7 @@ export type WebhookDeliveryStore = {
    * Deletes deliveries of an endpoint with their attempts, oldest first.
    *
    * @param range.after the id that the call before returned
-   * @returns the id of the last one; undefined if there are no more
+   * @returns the id of the last one; undefined if there were fewer than `limit`
    */
   deleteFirst(
     endpointId: string,

@@ -56,6 +56,25 @@ describeEachDatabase('deliveries of an endpoint that is deleted', (database) => 
     },
   )
 
+  test('are deleted although each transaction is followed by another event', async () => {
+    const { store, developer, guard } = fixture
+    const app = await fixture.createApplication()
+    const id = await fixture.createEndpoint(app.id, 'http://127.0.0.1:9/')
+    for (let i = 0; i < 150; i++) await fixture.record(app.id)
+    let writes = 0
+    const write: typeof store.write = async (body) => {
+      if (++writes > 10) throw new Error('the deletion does not end')
+      const result = await store.write(body)
+      await fixture.record(app.id)
+      return result
+    }
+    const busy = { ...fixture, store: { ...store, write }, targets: guard, endpointsMax: 20 }
+
+    await createWebhookEndpointService(busy).delete(developer, id)
+
+    expect(await store.read.webhookDeliveries.list(id, { limit: 9 })).toEqual([])
+  })
+
   test('of another developer stay', async () => {
     const app = await fixture.createApplication()
     const id = await fixture.createEndpoint(app.id, 'http://127.0.0.1:9/')
