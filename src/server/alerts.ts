@@ -90,7 +90,7 @@ export function startAlerts(
       } catch (error) {
         if (error instanceof LeadershipLostError) throw error
         log.warn('a check for alerts failed', { kind, error })
-        if (kind === 'disk') await unstoredAlert.send(causes)
+        if (kind === 'disk') await unstoredAlert.send(target, causes)
       }
     }
   }

@@ -1,6 +1,6 @@
 import { isWanted, type AlertCause, type AlertDestination, type AlertNotice } from '../domain/model/alert.ts'
 import type { Store } from '../domain/store/store.ts'
-import { recordObservation } from '../domain/upkeep/alerts.ts'
+import { isSame, recordObservation } from '../domain/upkeep/alerts.ts'
 
 /**
  * Creates what sends the alert of a full disk, whose database cannot store it: once to each destination, and again with the
@@ -18,14 +18,16 @@ export function createUnstoredAlert(needs: {
 
   return {
     /** Sends notices of what could not be stored. Never rejects. */
-    async send(causes: AlertCause[]): Promise<void> {
+    async send(store: Store<'alerts'>, causes: AlertCause[]): Promise<void> {
       if (causes.length === 0) return
       const at = needs.now()
       const { since, told } = (unstored = { since: at, told: new Set(), ...unstored, causes })
+      const hasSent = await readSent(store)
       const notices = causes.flatMap((cause) =>
         needs
           .destinations()
-          .filter((destination) => isWanted(destination, cause.severity) && !told.has(destination.name))
+          .filter((destination) => isWanted(destination, cause.severity))
+          .filter(({ name }) => !told.has(name) && !hasSent(cause, name))
           .map(({ name }) => ({ ...cause, destination: name, event: 'firing' as const, since, at })),
       )
       await Promise.all(
@@ -44,4 +46,17 @@ export function createUnstoredAlert(needs: {
       unstored = undefined
     },
   }
+}
+
+/** Reads which notices were sent before the disk was full. Then it cannot store that the text of the alert has changed. */
+async function readSent({ read }: Store<'alerts'>) {
+  const alerts = await read.alerts.list().catch(() => [])
+  const waiting = await read.alerts.listNotices().catch(() => [])
+  return (cause: AlertCause, destination: string): boolean =>
+    alerts.some(
+      (alert) =>
+        isSame(cause)(alert) &&
+        alert.firedAt !== null &&
+        (alert.severity === 'critical' || alert.severity === cause.severity),
+    ) && !waiting.some((notice) => notice.destination === destination && isSame(cause)(notice))
 }

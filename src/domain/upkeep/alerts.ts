@@ -71,8 +71,10 @@ export async function resolveAlertsOfGoneNodes(
   })
 }
 
-const isSame = (a: Pick<Alert, 'kind' | 'subject'>) => (b: Pick<Alert, 'kind' | 'subject'>) =>
-  a.kind === b.kind && a.subject === b.subject
+/** Tells whether two are about the same fault. */
+export const isSame =
+  (a: Pick<AlertNotice, 'kind' | 'subject'>) => (b: Pick<AlertNotice, 'kind' | 'subject'>) =>
+    a.kind === b.kind && a.subject === b.subject
 
 const byKey = (a: AlertCause, b: AlertCause) =>
   a.kind === b.kind ? (a.subject < b.subject ? -1 : 1) : a.kind < b.kind ? -1 : 1
