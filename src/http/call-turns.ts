@@ -5,15 +5,17 @@ import type { World } from '../world/world.ts'
  * to PostgreSQL, and a batch of SQLite has at most three of its writes.
  */
 const concurrentMax = 3
-/** A call that takes longer, such as one that waits for a webhook receiver, keeps the next one no more. */
+/** A call that takes longer, such as one that waits for a webhook receiver, no longer counts. */
 const heldMaxMs = 1000
 
 export type CallTurns = {
   /**
    * Waits until fewer calls of the developer are handled than may be. They go on in the order of their arrival. `end` must
    * follow, also after a failure.
+   *
+   * @returns whether it had to wait
    */
-  begin(request: Request, developerId: string): Promise<void>
+  begin(request: Request, developerId: string): Promise<boolean>
   /** Lets the next call go on. Does nothing for a request that has not begun. */
   end(request: Request): void
 }
@@ -27,10 +29,11 @@ export function createCallTurns({ timers }: Pick<World, 'timers'>): CallTurns {
   const begun = new WeakMap<Request, () => void>()
   const busy = new Map<string, { running: number; waiting: Array<() => void> }>()
 
-  async function begin(request: Request, developerId: string): Promise<void> {
+  async function begin(request: Request, developerId: string): Promise<boolean> {
     const calls = busy.get(developerId) ?? { running: 0, waiting: [] }
     busy.set(developerId, calls)
-    if (calls.running < concurrentMax) calls.running++
+    const mustWait = calls.running >= concurrentMax
+    if (!mustWait) calls.running++
     else await new Promise<void>((resolve) => calls.waiting.push(resolve))
     const end = () => {
       timers.clearTimeout(timer)
@@ -42,6 +45,7 @@ export function createCallTurns({ timers }: Pick<World, 'timers'>): CallTurns {
     const timer = timers.setTimeout(end, heldMaxMs)
     timer.unref()
     begun.set(request, end)
+    return mustWait
   }
 
   return { begin, end: (request) => begun.get(request)?.() }

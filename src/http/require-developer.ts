@@ -58,34 +58,40 @@ export function createDeveloperAuthenticator(needs: {
   callTurns: CallTurns
 }): AuthenticateDeveloper {
   const { verify, developers, apiTokens, readClient, callLimits, callTurns } = needs
-  /** Charges the call, and waits for its turn. */
-  async function admit({ set, request }: IncomingRequest, developer: Developer): Promise<void> {
+  /** Charges the call, and waits for its turn. @throws the error of `revalidate` if the login has ended meanwhile */
+  async function admit(
+    { set, request }: IncomingRequest,
+    developer: Developer,
+    revalidate: () => Promise<void>,
+  ): Promise<void> {
     setRateHeaders(set.headers, callLimits.chargeConsoleCall(developer))
-    await callTurns.begin(request, developer.id)
+    if (await callTurns.begin(request, developer.id)) await revalidate()
   }
   return async (authorization, incoming) => {
     const bearer = bearerToken(authorization)
     const { origin } = readClient(incoming)
     if (bearer?.startsWith(apiTokenPrefix)) {
       const { token, developer } = await apiTokens.authenticate(bearer)
-      await admit(incoming, developer)
+      const revalidate = async () => void (await apiTokens.authenticate(bearer))
+      await admit(incoming, developer, revalidate)
       requireScope(token.scopes, incoming)
       return {
         ...developer,
         origin: { ...origin, tokenId: token.id },
         tokenExpiresAt: token.expiresAt ?? Infinity,
-        revalidate: async () => void (await apiTokens.authenticate(bearer)),
+        revalidate,
       }
     }
     if (bearer === undefined && hasAppCredentials(incoming.request)) throw onlyForDevelopers()
     const login = await verify(bearer)
     const developer = await developers.resolveLogin(login, origin)
-    await admit(incoming, developer)
+    const revalidate = () => developers.revalidateLogin(login)
+    await admit(incoming, developer, revalidate)
     return {
       ...developer,
       origin,
       tokenExpiresAt: login.expiresAtMs,
-      revalidate: () => developers.revalidateLogin(login),
+      revalidate,
     }
   }
 }

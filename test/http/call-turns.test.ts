@@ -43,6 +43,37 @@ describe('calls of developers', () => {
       projects.get = get
     }
   })
+
+  test('are refused if their login ended while they waited', async () => {
+    const { projects, apiTokens } = service.services
+    const { get } = projects
+    const held = Promise.withResolvers<void>()
+    const reached = Promise.withResolvers<void>()
+    let running = 0
+    projects.get = async (developer, id) => {
+      if (++running === 3) reached.resolve()
+      await held.promise
+      return get(developer, id)
+    }
+    const body = { name: 'ci', scopes: ['write'], expiresAt: null }
+    const { data } = await service.request<{ id: string; token: string }>('POST', '/v1/tokens', {
+      as: ada,
+      body,
+    })
+    try {
+      const slow = [1, 2, 3].map(() => service.request('GET', '/v1/projects/prj_1', { as: ada }))
+      await reached.promise
+      const as = { headers: { authorization: `Bearer ${data.token}` } }
+      const waiting = service.request('POST', '/v1/projects', { as, body: { name: 'late' } })
+      await Bun.sleep(20)
+      await apiTokens.revoke(ada.developer, data.id)
+      held.resolve()
+      expect((await waiting).status).toBe(401)
+      await Promise.all(slow)
+    } finally {
+      projects.get = get
+    }
+  })
 })
 
 describe('a turn', () => {
