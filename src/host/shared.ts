@@ -70,7 +70,7 @@ function explaining(database: Database): Database {
   }
   return {
     ...database,
-    write: (body) => database.write(body).catch(fail),
+    write: (body, options) => database.write(body, options).catch(fail),
     group(bind) {
       const run = database.group(bind)
       return <R>(call: Parameters<typeof run>[0]) => run<R>(call).catch(fail)

@@ -231,7 +231,7 @@ export function createMetrics({ backups, ...needs }: MetricsNeeds) {
       read: store.read,
       whenDurable: store.whenDurable,
       changes: store.changes,
-      write: (body) => inQueue('writes', store.write(body)),
+      write: (body, options) => inQueue('writes', store.write(body, options)),
       decide: (operation) => inQueue('writes', store.decide(operation)),
     }),
 

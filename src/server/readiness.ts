@@ -32,9 +32,9 @@ export function createReadiness(
     isUnderWay = true
     try {
       // Changes a row: a statement that changes nothing would succeed on a full disk.
-      await store.write((tx) => tx.leases.renewNode(node, nodeLeaseMs))
+      await store.write((tx) => tx.leases.renewNode(node, nodeLeaseMs), { isUrgent: true })
       if (disk.isFull) {
-        await store.write((tx) => tx.leases.takePages(node))
+        await store.write((tx) => tx.leases.takePages(node), { isUrgent: true })
         disk.isFull = false
       }
       return 'ready'

@@ -164,7 +164,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       ? convertingErrors(boundTo(database.read).stores, database.convertError)
       : boundTo(database.read).stores,
 
-    async write(body) {
+    async write(body, options) {
       let giveNotices: (() => void) | undefined
       const result = await database.write(async (executor) => {
         const { stores, chains, takeNotices } = boundTo(executor)
@@ -175,7 +175,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
         await chains.flush()
         giveNotices = takeNotices()
         return value
-      })
+      }, options)
       giveNotices?.()
       return result
     },

@@ -44,22 +44,25 @@ export function createResultRecorder({
 
   async function recordBatch(completed: CompletedSend[]): Promise<boolean> {
     try {
-      await store.write(async (tx) => {
-        const { leases, webhookOutbox } = tx
-        const now = await leases.now()
-        const failing: FailingEndpoint[] = []
-        for (const { claim, sent, retryAfterMs } of completed) {
-          if (!sent) await webhookOutbox.release({ ...claim, owner })
-          else {
-            const { attempt, url } = sent
-            const retryAt = retryAfterMs === null ? null : now + retryAfterMs
-            const since = await webhookOutbox.finish({ ...claim, owner, attempt, retryAt, now })
-            const isGone = attempt.statusCode === 410
-            if (since !== null) failing.push({ id: claim.endpointId, url, since, isGone })
+      await store.write(
+        async (tx) => {
+          const { leases, webhookOutbox } = tx
+          const now = await leases.now()
+          const failing: FailingEndpoint[] = []
+          for (const { claim, sent, retryAfterMs } of completed) {
+            if (!sent) await webhookOutbox.release({ ...claim, owner })
+            else {
+              const { attempt, url } = sent
+              const retryAt = retryAfterMs === null ? null : now + retryAfterMs
+              const since = await webhookOutbox.finish({ ...claim, owner, attempt, retryAt, now })
+              const isGone = attempt.statusCode === 410
+              if (since !== null) failing.push({ id: claim.endpointId, url, since, isGone })
+            }
           }
-        }
-        if (failing.length > 0) await disableFailing(tx, failing, now)
-      })
+          if (failing.length > 0) await disableFailing(tx, failing, now)
+        },
+        { isUrgent: true },
+      )
     } catch (error) {
       onError(error)
       recordsOneByOne = true

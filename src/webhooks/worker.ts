@@ -104,14 +104,17 @@ export function createWebhookWorker(needs: {
         hasBacklog = false
         return []
       }
-      const { claimed, isFull } = await store.write(async (tx) => {
-        const now = await tx.leases.now()
-        const leaseUntil = now + leaseMs
-        const planned = permits.fork()
-        const claims = await tx.webhookOutbox.claim({ owner, now, leaseUntil, permits: planned })
-        const isFull = planned.free() === 0
-        return { claimed: claims.map((claim) => ({ ...claim, leaseUntil })), isFull }
-      })
+      const { claimed, isFull } = await store.write(
+        async (tx) => {
+          const now = await tx.leases.now()
+          const leaseUntil = now + leaseMs
+          const planned = permits.fork()
+          const claims = await tx.webhookOutbox.claim({ owner, now, leaseUntil, permits: planned })
+          const isFull = planned.free() === 0
+          return { claimed: claims.map((claim) => ({ ...claim, leaseUntil })), isFull }
+        },
+        { isUrgent: true },
+      )
       hasBacklog = isFull
       return claimed
     } catch (error) {

@@ -39,6 +39,7 @@ const boundedOtherwise: Readonly<Record<string, string>> = {
   'src/server/tls.ts': 'challenges of a certificate that is being renewed',
   'src/store/sqlite/admission-log.ts': 'admissions of the last minute, by the limit of each application',
   'src/store/postgres/connections.ts': 'one for each statement',
+  'src/store/postgres/write-turns.ts': 'writes of the last two seconds, the longest that one waits',
   'src/store/engine/query-params.ts': 'one for each shape of a filter',
   'src/store/sqlite/recent-lists.ts': 'recentMax of lists.ts',
   'src/store/sqlite/database.ts': 'one for each kind of background work',

@@ -267,11 +267,14 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
 
     /** Leases due messages for which there is a permit. */
     claimDue: (permits: FairPermits): Promise<ClaimedMessage[]> =>
-      store.write(async (tx) => {
-        const now = await tx.leases.now()
-        const leaseUntil = now + messageLeaseMs
-        return tx.otpDeliveries.claim({ owner, now, leaseUntil, permits: permits.fork() })
-      }),
+      store.write(
+        async (tx) => {
+          const now = await tx.leases.now()
+          const leaseUntil = now + messageLeaseMs
+          return tx.otpDeliveries.claim({ owner, now, leaseUntil, permits: permits.fork() })
+        },
+        { isUrgent: true },
+      ),
 
     /**
      * Releases leases of a previous run. Call before serving, and only if no other process uses the database.

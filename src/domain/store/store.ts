@@ -40,6 +40,7 @@ import type { WebhookEndpointStore } from './webhook-endpoints.ts'
 import type { WebhookOutboxStore } from './webhook-outbox.ts'
 import type { Awaitable } from '../model/awaitable.ts'
 import type { RowChanges } from '../model/due-timer.ts'
+import type { WriteOptions } from '../model/write-options.ts'
 
 /**
  * One store per noun, each in a file of its own with its queries and with the records that only storage and one
@@ -115,7 +116,7 @@ export type Store<Names extends keyof Stores = keyof Stores> = {
    *
    * @throws UNAVAILABLE the database cannot be written right now
    */
-  write<T>(body: (tx: Pick<Stores, Names>) => Awaitable<T>): Promise<T>
+  write<T>(body: (tx: Pick<Stores, Names>) => Awaitable<T>, options?: WriteOptions): Promise<T>
 
   /**
    * Runs an operation and resolves with its result once its changes are durable. Operations that run at the same time

@@ -81,12 +81,12 @@ export function createLeaderElection(needs: {
       read: fenced.read,
       whenDurable: fenced.whenDurable,
       changes: fenced.changes,
-      write(body) {
+      write(body, options) {
         const lease = current() ?? lose()
         return fenced.write(async (tx) => {
           if (!(await tx.leases.isHeld(lease))) lose()
           return body(tx)
-        })
+        }, options)
       },
       async decide(operation) {
         if (!current()) lose()
@@ -114,13 +114,16 @@ export function createLeaderElection(needs: {
     async renew(): Promise<void> {
       const from = clock.now()
       try {
-        held = await store.write(async (tx) => {
-          // Lock order: the leader, then nodes.
-          const lease = await tx.leases.acquire({ name: leaderName, owner, durationMs: nodeLeaseMs })
-          await tx.leases.renewNode(node, nodeLeaseMs)
-          if (lease) await tx.providerCircuits.clearAllBut(await tx.leases.deleteLostNodes())
-          return lease
-        })
+        held = await store.write(
+          async (tx) => {
+            // Lock order: the leader, then nodes.
+            const lease = await tx.leases.acquire({ name: leaderName, owner, durationMs: nodeLeaseMs })
+            await tx.leases.renewNode(node, nodeLeaseMs)
+            if (lease) await tx.providerCircuits.clearAllBut(await tx.leases.deleteLostNodes())
+            return lease
+          },
+          { isUrgent: true },
+        )
         heldUntil = from + nodeLeaseMs
       } finally {
         noteChange()

@@ -1,5 +1,6 @@
 import type { SQL } from 'drizzle-orm'
 import type { World } from '../../world/world.ts'
+import type { WriteOptions } from '../../domain/model/write-options.ts'
 import type { Awaitable } from '../../domain/model/awaitable.ts'
 import type { RowChanges } from '../../domain/model/due-timer.ts'
 import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
@@ -90,9 +91,10 @@ type DatabasePort = {
    * all of them. It may be retried when another write in the batch fails, so side effects outside `tx` must be
    * idempotent.
    *
+   * @param options.isUrgent see `WriteOptions`; SQLite writes all that waits together
    * @throws UNAVAILABLE the database is locked by another process, the disk is full, or the write queue is full
    */
-  write<T>(body: (tx: QueryExecutor) => Promise<T>): Promise<T>
+  write<T>(body: (tx: QueryExecutor) => Promise<T>, options?: WriteOptions): Promise<T>
 
   /**
    * Creates a function that runs a call of a group and resolves once its transaction is on disk. Calls that wait at the

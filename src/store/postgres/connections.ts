@@ -170,6 +170,7 @@ export function connectPostgres(
   return {
     read: drizzle(readers as unknown as Pool) as unknown as QueryExecutor,
     begin,
+    writersCount,
     suspect: primary.suspect,
     close: primary.close,
   }

@@ -22,6 +22,7 @@ import {
 import { createGroups } from './groups.ts'
 import { createPostgresSession, sessionOf } from './session.ts'
 import { createTransactions, type OpenTransaction } from './transactions.ts'
+import { createWriteTurns } from './write-turns.ts'
 import { createErrorConverter } from '../engine/errors.ts'
 import { partitions } from './partitions.ts'
 import { defineTables } from '../engine/tables.ts'
@@ -64,7 +65,7 @@ type PostgresDatabase = {
 /** Opens a migrated PostgreSQL database. Connections are made when they are needed. */
 export function openPostgres(url: string, options: Partial<PostgresOptions> = {}): Database {
   const { onUnavailable, ...connecting } = options
-  const { read, begin, suspect, close } = connectPostgres(url, connecting)
+  const { read, begin, writersCount, suspect, close } = connectPostgres(url, connecting)
   const isNamed = options.statements !== 'unnamed'
   const onFailure = (code: string) => {
     suspect(code)
@@ -75,6 +76,7 @@ export function openPostgres(url: string, options: Partial<PostgresOptions> = {}
     read,
     begin,
     groupsMax,
+    writesMax: writersCount - 1,
     isNamed,
     acquireTimeoutMs,
     onUnavailable: onFailure,
@@ -115,6 +117,7 @@ export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): 
     read: db as unknown as QueryExecutor,
     begin,
     groupsMax: 1,
+    writesMax: Infinity,
     isNamed: false,
     close,
   })
@@ -125,6 +128,8 @@ type Connections = {
   begin(): Promise<OpenTransaction>
   /** Groups of calls that run at the same time. */
   groupsMax: number
+  /** Other transactions that run at the same time; those that are urgent are not counted. */
+  writesMax: number
   /** Whether prepared statements have names, so that the server plans them once per connection. */
   isNamed: boolean
   acquireTimeoutMs?: number | undefined
@@ -136,6 +141,7 @@ function describePostgres({
   read,
   begin,
   groupsMax,
+  writesMax,
   isNamed,
   acquireTimeoutMs = acquireTimeoutDefaultMs,
   onUnavailable,
@@ -143,6 +149,7 @@ function describePostgres({
 }: Connections): Database {
   const convertError = createErrorConverter(onUnavailable)
   const run = createTransactions(begin)
+  const takeTurn = createWriteTurns(writesMax, acquireTimeoutMs)
   const prepare = <R>(build: () => Preparable<R>) => {
     let statement: { execute(values?: Record<string, unknown>): Promise<R> } | undefined
     return (values?: Record<string, unknown>) => {
@@ -160,9 +167,9 @@ function describePostgres({
     tables: defineTables(postgresColumns),
     postgres: { admissionTable: defineAdmissionTable(postgresColumns), partitions },
     read,
-    async write(body) {
+    async write(body, { isUrgent = false } = {}) {
       try {
-        return await run(body)
+        return await (isUrgent ? run(body) : takeTurn(() => run(body)))
       } catch (error) {
         throw convertError(error)
       }
