@@ -185,7 +185,8 @@ describe('a delivery that is leased when it is inserted', () => {
       fixture.store.write((tx) => insertDelivery(tx, endpoint, now)),
       fixture.store.write((tx) => insertDelivery(tx, deleted, now, 'dlv_deleted')),
       fixture.endpoints.update(fixture.developer, endpoint, { status: 'disabled' }),
-      fixture.endpoints.delete(fixture.developer, deleted),
+      // The service deletes the deliveries first, in transactions before this one.
+      fixture.store.write((tx) => tx.webhookEndpoints.delete(fixture.developer.id, deleted)),
     ])
     await worker.whenIdle()
     expect(receiver.received).toHaveLength(0)
