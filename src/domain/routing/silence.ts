@@ -1,6 +1,6 @@
 import { hourMs, secondMs } from '../../shared/durations.ts'
 
-/** Ages of codes, and the shares of the codes that will be verified that are by then; fewer than usual, as people differ. */
+/** Ages of codes, and how many of those that people will enter they have entered by then. Usually it is more. */
 const soonMs = 45 * secondMs
 const soonShare = 0.6
 const lateMs = 120 * secondMs
