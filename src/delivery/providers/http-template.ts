@@ -103,7 +103,7 @@ const fields = {
     example: 'https://sms.example.com/messages/{{messageId}}/outcome',
   },
   reportBody: {
-    description: 'the body of such a report, of the same type, with these placeholders',
+    description: `the body of a report, of the same type as that of a message, with placeholders: ${reportPlaceholderHelp}`,
     multiline: true,
     placeholders: reportPlaceholderNames,
     pattern: reportTemplatePattern(),
