@@ -9,6 +9,7 @@ import { printable } from '../terminal/text.ts'
  * @returns null for a narrower rule
  */
 export function describeWideRule(effect: GuardListRule['effect'], value: string): string | null {
+  // 001 is not the prefix +1, but numbers of no country.
   const prefix = /^(?:\+|00(?!1$))([1-9]\d?)[*…]?$/.exec(value.replaceAll(/[ \-.()]/g, ''))?.[1]
   const isWideNetwork = /^[\d.]+\/0*[0-7]$|:.*\/0*(\d|1[0-5])$/.test(value)
   if (prefix === undefined && !isWideNetwork) return null
