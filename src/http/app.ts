@@ -202,7 +202,13 @@ export function createApp(services: AppServices) {
     .use(api)
     .use(facadeRoutes(services))
     .use(pageRoutes(services))
-    .use(docsRoutes(api, { version: services.version, publicUrl: services.configuredUrl }))
+    .use(
+      docsRoutes(
+        api,
+        { version: services.version, publicUrl: services.configuredUrl },
+        services.world.timers,
+      ),
+    )
     .use(guideRoutes())
 
   const routeError = createRouteErrors(app.routes)

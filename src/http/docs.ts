@@ -1,5 +1,6 @@
 import { Elysia, type AnyElysia } from 'elysia'
 import { loadGuideFiles } from '../docs/guide-files.ts'
+import type { Timers } from '../world/world.ts'
 import { fileResponse } from './static-file.ts'
 
 /**
@@ -7,14 +8,19 @@ import { fileResponse } from './static-file.ts'
  * the page loads nothing from other hosts.
  *
  * @param api the routes to describe
+ * @param timers the document is built in several turns of the event loop, because it takes as long as hundreds of calls
  */
-export function docsRoutes(api: AnyElysia, about: { version: string; publicUrl: string | null }) {
+export function docsRoutes(
+  api: AnyElysia,
+  about: { version: string; publicUrl: string | null },
+  { nextTurn }: Pick<Timers, 'nextTurn'>,
+) {
   const hiddenRoute = { detail: { hide: true } }
   let zippedDocument: Promise<Uint8Array<ArrayBuffer>> | undefined
   const zipDocument = async () => {
     // Loaded on the first request: it takes 2 MB of memory.
     const { buildDocument } = await import('./openapi/build.ts')
-    return Bun.gzipSync(JSON.stringify(await buildDocument(api, about)))
+    return Bun.gzipSync(JSON.stringify(await buildDocument(api, about, nextTurn)))
   }
 
   return new Elysia({ prefix: '/v1' })

@@ -2,6 +2,7 @@ import type { RequiredScope } from '../../domain/model/api-token.ts'
 import type { ResourceKind } from '../../domain/model/errors.ts'
 import { isRecord } from '../../shared/json.ts'
 import { resourcesAt } from '../resources.ts'
+import { errorBody } from '../schemas.ts'
 import { requiredScope } from '../scopes.ts'
 import { exampleComponents } from './error-catalogue.ts'
 import type { ErrorName } from './error-examples.ts'
@@ -27,23 +28,28 @@ type Parameter = NonNullable<GeneratedOperation['parameters']>[number]
  * - Each operation lists the errors that it can respond with, each with an example (`operation-errors.ts`).
  *
  * @param publicUrl where clients reach the server; null if the operator did not say
+ * @param nextTurn awaited after each path, which leaves turns of the event loop to others
  */
-export function completeDocument(
+export async function completeDocument(
   generated: GeneratedDocument,
   { version, publicUrl }: { version: string; publicUrl: string | null },
-): object {
+  nextTurn: () => Promise<void>,
+): Promise<object> {
   const components = new Map<string, JsonSchema>()
   const converter = createSchemaConverter(components)
+  const errorSchema = converter.convert(errorBody, 'response')
   const usedErrors = new Set<ErrorName>()
-  const paths = Object.entries(generated.paths).map(([generatedPath, operations]) => {
+  const paths: Array<[string, object]> = []
+  for (const [generatedPath, operations] of Object.entries(generated.paths)) {
     // The framework serves lists with and without a trailing slash.
     const path = generatedPath.replace(/\/$/, '')
     const completed = Object.entries(operations).map(([method, operation]) => [
       method,
       completeOperation(operation, method, path),
     ])
-    return [path, Object.fromEntries(completed)]
-  })
+    paths.push([path, Object.fromEntries(completed)])
+    await nextTurn()
+  }
   return {
     openapi: '3.1.0',
     info: { ...generated.info, version },
@@ -74,7 +80,7 @@ export function completeDocument(
       }),
       ...(requestBody && { requestBody: completeRequestBody(requestBody, operation.operationId) }),
       ...(operation.operationId === 'createWebhook' && { callbacks: describeWebhooks(converter) }),
-      responses: describeResponses(operation, security, errors, converter),
+      responses: describeResponses(operation, security, errors, converter, errorSchema),
     }
   }
 

@@ -1,4 +1,3 @@
-import { errorBody } from '../schemas.ts'
 import { errorStatus } from './error-catalogue.ts'
 import { errorExamples, type ErrorName } from './error-examples.ts'
 import type { GeneratedOperation } from './generated.ts'
@@ -75,12 +74,14 @@ function declaredBody({ title, content }: GeneratedOperation['responses'][string
  * can respond with. Routes declare no error of the API: the framework would compile a check of each at the first call.
  *
  * @param errors see `operationErrors`
+ * @param errorSchema converted once: every operation has it for each status
  */
 export function describeResponses(
   operation: GeneratedOperation,
   security: ReadonlyArray<Record<string, readonly string[]>>,
   errors: readonly ErrorName[],
   converter: ReturnType<typeof createSchemaConverter>,
+  errorSchema: unknown,
 ): object {
   const { operationId, responses } = operation
   const headersFor = responseHeaderNames(operation, security)
@@ -126,7 +127,7 @@ export function describeResponses(
     const examples = names.map((name) => [name, { $ref: `#/components/examples/${name}` }])
     return {
       'application/json': {
-        schema: converter.convert(errorBody, 'response'),
+        schema: errorSchema,
         examples: Object.fromEntries(examples),
       },
     }
