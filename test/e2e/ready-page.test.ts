@@ -305,7 +305,7 @@ describe.skipIf(chromiumPath === null)('the ready page', () => {
     await page.close()
   }, 60_000)
 
-  test('shows the logo and the color of the application, in their places', async () => {
+  test('shows the logo and the colour of the application, in their places', async () => {
     const { url } = await createSession({ locale: 'en' })
     const logo = join(server.home, 'shop.png')
     writeFileSync(logo, Buffer.from(pixel, 'base64'))
@@ -325,7 +325,7 @@ describe.skipIf(chromiumPath === null)('the ready page', () => {
   }, 60_000)
 
   test.each([false, true])(
-    'shows the edge of a button in the color of the ground, dark: %p',
+    'shows the edge of a button in the colour of the ground, dark: %p',
     async (isDark) => {
       await server.otpd(['app', 'page', 'web', '--colour', isDark ? '#14161b' : '#ffffff'])
       const { url } = await createSession({ locale: 'en' })
