@@ -4,7 +4,7 @@ import { isSame, recordObservation } from '../domain/upkeep/alerts.ts'
 
 /**
  * Creates what sends the alert of a full disk, whose database cannot store it: once to each destination, and again with the
- * next observation to one that did not take it. The alert is stored, without another notice, once there is room.
+ * next observation to one that did not take it. The alert is stored once there is room, and its notice for those that did not.
  *
  * @param needs.send resolves to whether the destination took the notice
  */
@@ -40,9 +40,10 @@ export function createUnstoredAlert(needs: {
     /** Stores the alert once there is room, so that its end is told too. */
     async store(store: Store<'alerts'>): Promise<void> {
       if (!unstored) return
-      const { causes, since } = unstored
+      const { causes, since, told } = unstored
       const observation = { source: needs.source, kinds: causes.map(({ kind }) => kind), causes }
-      await recordObservation(store, observation, [], since)
+      const untold = needs.destinations().filter(({ name }) => !told.has(name))
+      await recordObservation(store, observation, untold, since)
       unstored = undefined
     },
   }

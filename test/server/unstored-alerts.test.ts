@@ -114,3 +114,19 @@ test.each([
     }
   },
 )
+
+test('a full disk is told to a destination that did not take it, once there is room to store the notice', async () => {
+  const { store, sent, down, dispose, setPagesMax, observe } = await setUp()
+  try {
+    await setPagesMax(1)
+    down.add('chat')
+    await observe([long])
+    await observe([long])
+    await setPagesMax(100_000)
+    await observe([])
+    expect(sent).toEqual(['mail firing disk space: 0 MB free'])
+    expect(await store.read.alerts.listNotices()).toMatchObject([{ destination: 'chat', event: 'firing' }])
+  } finally {
+    await dispose()
+  }
+})
