@@ -28,7 +28,7 @@ export type PostgresOptions = {
 const connectionsDefault = 9
 /** Groups of calls that run at the same time. */
 export const groupsMax = 3
-/** One for everything else. */
+/** One more for other writes. They take turns, and leave one to groups and to urgent writes: see `createWriteTurns`. */
 const writersMax = groupsMax + 1
 export const acquireTimeoutDefaultMs = 2_000
 /** For an answer: a network that swallows packets ends no connection. Longer than the server's own time-outs. */
