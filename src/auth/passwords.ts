@@ -16,12 +16,16 @@ const runningMax = availableParallelism() > 2 ? 2 : 1
 
 const queueLimits = { runningMax, waitingMax: 256, waitingPerNetworkMax: 4, budget: 60 }
 
+/** Checks before a hash, each of a few reads. The budget is that of the hashes. */
+const checkLimits = { runningMax: 2, waitingMax: 1_000, waitingPerNetworkMax: 60, budget: Infinity }
+
 /**
  * Password hashing with argon2id, in a queue that is fair to every network. One hash or two run at a time, so that a
  * burst of logins cannot take memory and CPU from the rest of the service.
  */
 export function createPasswords(clock: Clock, world: World = systemWorld): PasswordHashing {
   const runInTurn = createHashQueue(queueLimits, clock)
+  const checkInTurn = createHashQueue(checkLimits, clock)
   let dummyHash: Promise<string> | undefined
 
   const hasher: PasswordHasher = {
@@ -43,6 +47,7 @@ export function createPasswords(clock: Clock, world: World = systemWorld): Passw
 
   return {
     takeTurn: (turn, work) => runInTurn(turn, () => work(hasher)),
+    takeCheckTurn: (network, check) => checkInTurn({ network, isKnown: false }, check),
     findFault: findPasswordFault,
   }
 }

@@ -88,7 +88,7 @@ export function createAccountService(needs: {
     verify: (hasher: PasswordHasher) => Promise<{ outcome: 'failed' | 'released' | 'succeeded'; value: T }>,
   ): Promise<T> => {
     const { email, client, failureAction, hasSession } = subject
-    const turn = await loginAttempts.check(email, client)
+    const turn = await passwords.takeCheckTurn(client.network, () => loginAttempts.check(email, client))
     // Counted when its turn has come: an attempt that the queue refuses is none.
     return passwords.takeTurn(turn, async (hasher) => {
       const counted = await loginAttempts.begin(email, client, failureAction, hasSession)

@@ -6,6 +6,13 @@ export type PasswordHashing = {
    * @throws UNAVAILABLE the queue is full; RATE_LIMITED (LOGIN_ATTEMPTS) the network has used up its budget
    */
   takeTurn<T>(turn: Turn, work: (hasher: PasswordHasher) => Promise<T>): Promise<T>
+  /**
+   * Runs `check`, which reads what is counted for a login, when it is the network's turn: few run at a time, because anyone
+   * may log in as often as they like, and others read from the same connections.
+   *
+   * @throws UNAVAILABLE the queue is full
+   */
+  takeCheckTurn<T>(network: string, check: () => Promise<T>): Promise<T>
   /** Finds what is wrong with a new password; undefined if it is accepted. */
   findFault(password: string, owner: PasswordOwner): string | undefined
 }
