@@ -38,7 +38,7 @@ export const scarcity = {
   hour: 60,
   least: 0.1,
   more: 5,
-  to: 0.55,
+  to: 0.6,
   again: 1,
   once: 0.6,
   last: 0.98,
