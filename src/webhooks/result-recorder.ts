@@ -10,6 +10,12 @@ export type CompletedSend = {
   retryAfterMs: number | null
 }
 
+/**
+ * Sends that a transaction records: on PostgreSQL it holds their endpoints for three round trips each, and the sends of codes
+ * of all applications that are written together wait for it.
+ */
+const batchMax = 10
+
 /** Creates the recorder of finished sends: they wait in memory until they are in the database. */
 export function createResultRecorder({
   store,
@@ -26,7 +32,7 @@ export function createResultRecorder({
   let recordsOneByOne = false
 
   /**
-   * Records the finished sends in one transaction.
+   * Records the finished sends, in transactions that begin together.
    *
    * @returns whether any was recorded; after a database error the recording is retried, and once the lease expires the
    *   delivery is too
@@ -37,12 +43,14 @@ export function createResultRecorder({
     const completed = [...unrecorded].toSorted(
       ({ claim: { endpointId: a } }, { claim: { endpointId: b } }) => (a < b ? -1 : a > b ? 1 : 0),
     )
-    const batches = recordsOneByOne ? completed.map((one) => [one]) : [completed]
+    const batches = chunks(completed, recordsOneByOne ? 1 : batchMax)
+    // Many wait for their turn, as the writes of callers do.
+    const isUrgent = batches.length === 1
     recordsOneByOne = false
-    return (await Promise.all(batches.map(recordBatch))).includes(true)
+    return (await Promise.all(batches.map((batch) => recordBatch(batch, isUrgent)))).includes(true)
   }
 
-  async function recordBatch(completed: CompletedSend[]): Promise<boolean> {
+  async function recordBatch(completed: CompletedSend[], isUrgent: boolean): Promise<boolean> {
     try {
       await store.write(
         async (tx) => {
@@ -61,7 +69,7 @@ export function createResultRecorder({
           }
           if (failing.length > 0) await disableFailing(tx, failing, now)
         },
-        { isUrgent: true },
+        { isUrgent },
       )
     } catch (error) {
       onError(error)
@@ -78,4 +86,9 @@ export function createResultRecorder({
     hasUnrecorded: () => unrecorded.size > 0,
     record,
   }
+}
+
+function chunks<T>(items: readonly T[], size: number): T[][] {
+  const starts = Array.from({ length: Math.ceil(items.length / size) }, (_, index) => index * size)
+  return starts.map((start) => items.slice(start, start + size))
 }
