@@ -140,20 +140,24 @@ export function createModel(
       request.isCanceled = true
     },
 
-    /** Compares what the server says of a request with what it said before. */
-    onGet(request: KnownRequest, { answer }: Outcome) {
+    /**
+     * Compares what the server says of a request with what it said before.
+     *
+     * @param before the request as it was known when the call started: other calls end while it is read
+     */
+    onGet(request: KnownRequest, { answer }: Outcome, before: KnownRequest = request) {
       if (request.isErased) return
       if (answer?.status === 404) return violate('nothing acknowledged is lost', `${request.id} is not found`)
       if (answer?.status !== 200) return
       const { status, attempts } = answer.data as unknown as { status: string; attempts: number }
-      if (request.successes > 0 && status !== 'verified')
+      if (before.successes > 0 && status !== 'verified')
         violate('nothing acknowledged is lost', `${request.id} was verified and is ${status}`)
-      if (request.isCanceled && status !== 'canceled')
+      if (before.isCanceled && status !== 'canceled')
         violate('nothing acknowledged is lost', `${request.id} was canceled and is ${status}`)
-      if (attempts < request.wrongAnswers)
+      if (attempts < before.wrongAnswers)
         violate(
           'nothing acknowledged is lost',
-          `${request.id}: ${attempts} of ${request.wrongAnswers} attempts`,
+          `${request.id}: ${attempts} of ${before.wrongAnswers} attempts`,
         )
       if (attempts > attemptsMax) violate('five attempts', `${request.id} has ${attempts}`)
     },

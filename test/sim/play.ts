@@ -65,10 +65,12 @@ export function play(simulation: Simulation, step: Step): void {
           .then((outcome) => (step.kind === 'cancel' ? model.onCancel(request, outcome) : undefined))
       break
     case 'get':
-      if (request)
+      if (request) {
+        const before = { ...request }
         void client
           .call('GET', `/v1/otp/${request.id}`, { headers: shop.token })
-          .then((outcome) => model.onGet(request, outcome))
+          .then((outcome) => model.onGet(request, outcome, before))
+      }
       break
     case 'receipt': {
       const message = request?.messages.at(-1)
