@@ -6,6 +6,7 @@ import { hmac } from '../../shared/hmac.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
+import type { RefreshToken } from '../store/refresh-tokens.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { hashToken, newToken } from '../model/tokens.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
@@ -24,6 +25,8 @@ const prefix = 'rt_'
  */
 export type IssuedRefreshToken = { refreshToken: string; expiresAt: number; sessionId: string }
 
+type StoreNames = 'audit' | 'developers' | 'refreshTokens'
+
 /** The successor of a token, and whose it is. */
 type RotatedToken = IssuedRefreshToken & { developer: Developer }
 
@@ -37,7 +40,7 @@ export type RefreshTokens = ReturnType<typeof createRefreshTokens>
  * @param needs.keys derive successors; without them, a stolen token that was already used is worthless
  */
 export function createRefreshTokens(needs: {
-  store: Store<'audit' | 'developers' | 'refreshTokens'>
+  store: Store<StoreNames>
   clock: Clock
   newId: NewId
   random: Random
@@ -65,17 +68,30 @@ export function createRefreshTokens(needs: {
   const revoking = new Map<string, Promise<void>>()
 
   /**
-   * Runs work for a token that is known, and shares it among calls with the same token, which anyone may repeat at any rate:
-   * each has one transaction at a time, and an unknown token has none.
+   * Changes the family of a token that is known, with its developer locked, as every change to a family does, so that no
+   * successor is inserted after a revocation. Calls with the same token, which anyone may repeat at any rate, share one
+   * transaction at a time; an unknown token has none.
    */
-  async function runOnce<T>(
-    running: Map<string, Promise<T>>,
+  async function changeFamily<T>(
+    running: Map<string, Promise<T | undefined>>,
     token: string,
-    work: (hash: string) => Promise<T>,
+    change: (
+      tx: Pick<Stores, StoreNames>,
+      presentedToken: RefreshToken,
+      now: number,
+    ) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     const hash = hashToken(token)
     if (!(await store.read.refreshTokens.find(hash))) return undefined
-    const shared = running.get(hash) ?? work(hash).finally(() => running.delete(hash))
+    const write = () =>
+      store.write(async (tx) => {
+        const now = clock.now()
+        const presentedToken = await tx.refreshTokens.find(hash)
+        if (!presentedToken) return undefined
+        await tx.developers.lock(presentedToken.developerId)
+        return change(tx, presentedToken, now)
+      })
+    const shared = running.get(hash) ?? write().finally(() => running.delete(hash))
     running.set(hash, shared)
     return shared
   }
@@ -117,59 +133,36 @@ export function createRefreshTokens(needs: {
      * @returns undefined if the token is unknown, expired, revoked or reused, or its developer is disabled
      */
     rotate: (token: string, origin: Origin): Promise<RotatedToken | undefined> =>
-      runOnce(rotating, token, (hash) =>
-        store.write(async (tx) => {
-          const now = clock.now()
-          const presentedToken = await tx.refreshTokens.find(hash)
-          if (!presentedToken) return undefined
-          // Every change to a family locks its developer, so that no successor is inserted after a revocation.
-          await tx.developers.lock(presentedToken.developerId)
-          const developer = await tx.developers.find(presentedToken.developerId)
-          const refreshToken = deriveSuccessor(token)
-          const { family, developerId, sessionEndsAt, expiresAt } = presentedToken
-          if (await tx.refreshTokens.use(hash, now)) {
-            if (expiresAt <= now || developer?.status !== 'active') return undefined
-            const session = { family, developerId, sessionEndsAt }
-            return { developer, ...(await insert(tx, refreshToken, session, now)) }
-          }
-          const usedToken = await tx.refreshTokens.find(hash)
-          if (!usedToken || developer?.status !== 'active') return undefined
-          const usedAt = usedToken.usedAt ?? 0
-          if (now - usedAt <= graceMs) {
-            if (expiresAt <= now) return undefined
-            return { developer, refreshToken, expiresAt: expiryOf(usedAt, sessionEndsAt), sessionId: family }
-          }
-          await tx.refreshTokens.deleteFamily(developerId, family)
-          const unknownActor = { developerId, actorId: null, origin }
-          await recordAudit(
-            tx,
-            newId,
-            unknownActor,
-            { action: 'login.token_reused', targetId: developerId },
-            now,
-          )
-          return undefined
-        }),
-      ),
+      changeFamily(rotating, token, async (tx, presentedToken, now) => {
+        const { hash, family, developerId, sessionEndsAt, expiresAt } = presentedToken
+        const developer = await tx.developers.find(developerId)
+        const refreshToken = deriveSuccessor(token)
+        if (await tx.refreshTokens.use(hash, now)) {
+          if (expiresAt <= now || developer?.status !== 'active') return undefined
+          const session = { family, developerId, sessionEndsAt }
+          return { developer, ...(await insert(tx, refreshToken, session, now)) }
+        }
+        const usedToken = await tx.refreshTokens.find(hash)
+        if (!usedToken || developer?.status !== 'active') return undefined
+        const usedAt = usedToken.usedAt ?? 0
+        if (now - usedAt <= graceMs) {
+          if (expiresAt <= now) return undefined
+          return { developer, refreshToken, expiresAt: expiryOf(usedAt, sessionEndsAt), sessionId: family }
+        }
+        await tx.refreshTokens.deleteFamily(developerId, family)
+        const unknownActor = { developerId, actorId: null, origin }
+        const action = { action: 'login.token_reused', targetId: developerId } as const
+        await recordAudit(tx, newId, unknownActor, action, now)
+        return undefined
+      }),
 
     /** Revokes the token's family; an unknown token is not an error (RFC 7009 §2.2). */
     revoke: (token: string, origin: Origin): Promise<void> =>
-      runOnce(revoking, token, (hash) =>
-        store.write(async (tx) => {
-          const presentedToken = await tx.refreshTokens.find(hash)
-          if (!presentedToken) return
-          const { developerId } = presentedToken
-          await tx.developers.lock(developerId)
-          await tx.refreshTokens.deleteFamily(developerId, presentedToken.family)
-          const auditActor = { developerId, actorId: developerId, origin }
-          await recordAudit(
-            tx,
-            newId,
-            auditActor,
-            { action: 'login.ended', targetId: developerId },
-            clock.now(),
-          )
-        }),
-      ),
+      changeFamily(revoking, token, async (tx, { developerId, family }) => {
+        await tx.refreshTokens.deleteFamily(developerId, family)
+        const auditActor = { developerId, actorId: developerId, origin }
+        const action = { action: 'login.ended', targetId: developerId } as const
+        await recordAudit(tx, newId, auditActor, action, clock.now())
+      }),
   }
 }

@@ -1,4 +1,4 @@
-type RefreshToken = {
+export type RefreshToken = {
   hash: string
   /** Shared by all tokens that descend from one login. */
   family: string
