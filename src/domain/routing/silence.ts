@@ -64,13 +64,14 @@ export function createSilenceDetector() {
       // Logarithms of the probability that a code which arrives is unverified at its age.
       const soon = Math.log(1 - soonShare * conversion)
       const late = Math.log(1 - lateShare * conversion)
+      const logChanceMax = Math.log(chance)
       let logChance = resentWeight * resent * soon
       let length = 0
       for (const sentAt of run) {
         if (sentAt > now - soonMs) return false
         logChance += sentAt > now - lateMs ? soon : late
         length++
-        if (logChance > Math.log(chance) && length < runMax) continue
+        if (logChance > logChanceMax && length < runMax) continue
         silentSince = first
         return true
       }
