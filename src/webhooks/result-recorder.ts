@@ -11,8 +11,8 @@ export type CompletedSend = {
 }
 
 /**
- * Sends that a transaction records: on PostgreSQL it holds their endpoints for three round trips each, and the sends of codes
- * of all applications that are written together wait for it.
+ * Sends that a transaction records: on PostgreSQL it locks their endpoints for three round trips each, and a group of sends
+ * of codes with one of these endpoints waits for it.
  */
 const batchMax = 10
 
