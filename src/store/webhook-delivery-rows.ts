@@ -129,7 +129,6 @@ export function openTarget(
 ): EndpointTarget {
   const { endpointId, appId, url, secret, headers } = row
   return {
-    endpointId,
     url,
     secret: openWebhookSecret(sealing, appId, secret),
     headers: openHeaders(sealing, endpointId, headers),

@@ -2,15 +2,18 @@ import { and, count, eq, inArray, isNotNull, min, sql } from 'drizzle-orm'
 import type {
   ClaimedDelivery,
   DeliveryClaimRequest,
+  StoredWebhookMessage,
   WebhookOutboxStore,
 } from '../domain/store/webhook-outbox.ts'
 import { onTable } from './engine/on-table.ts'
+import { andThen } from '../domain/model/awaitable.ts'
 import { type FilterPlaceholders, prepareFiltered } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import { createDeliveryInsertion, type OutboxNeeds } from './webhook-insertion.ts'
 import type { PermitHolder } from '../domain/model/fair-permits.ts'
 import { dueDeliveries, dueEndpoints, useKey } from './webhook-due.ts'
 import { changeDeliveryLists } from './list-changes.ts'
+import { rememberConfiguration } from './remember.ts'
 import {
   earliestDue,
   prepareRecomputeDue,
@@ -74,10 +77,10 @@ export function createWebhookOutboxStore(connection: Connection, needs: OutboxNe
       .from(endpoints)
       .where(sql`status = 'enabled' and due_at is not null`),
   )
-  const load = prepareFiltered(database, ({ ids }: FilterPlaceholders<{ ids: readonly string[] }>) =>
+  const loadStored = prepareFiltered(database, ({ ids }: FilterPlaceholders<{ ids: readonly string[] }>) =>
     selectMessages(connection, and(sql`${deliveries.id} in ${ids}`, sql`${endpoints.status} = 'enabled'`)),
   )
-  const loadTargets = prepareFiltered(database, ({ endpointIds }: FilterPlaceholders<Endpoints>) =>
+  const selectTarget = database.prepare(() =>
     executor
       .select({
         endpointId: endpoints.id,
@@ -88,7 +91,10 @@ export function createWebhookOutboxStore(connection: Connection, needs: OutboxNe
       })
       .from(endpoints)
       .innerJoin(applications, eq(applications.id, endpoints.appId))
-      .where(sql`${endpoints.id} in ${endpointIds} and ${endpoints.status} = 'enabled'`),
+      .where(sql`${endpoints.id} = ${p('id')} and ${endpoints.status} = 'enabled'`),
+  )
+  const findTarget = rememberConfiguration(connection, (id) =>
+    andThen(selectTarget({ id }), ([row]) => row && openTarget(sealing, row)),
   )
 
   /** Matches the delivery while the claim's lease is the latest one (fencing). */
@@ -183,12 +189,17 @@ export function createWebhookOutboxStore(connection: Connection, needs: OutboxNe
       return { pending: row.pending, oldestAt: oldest?.createdAt ?? null }
     },
 
-    load: async (ids) => (ids.length === 0 ? [] : openMessages(connection, await load({ ids }))),
-
-    loadTargets: async (endpointIds) =>
-      endpointIds.length === 0
-        ? []
-        : (await loadTargets({ endpointIds })).map((row) => openTarget(sealing, row)),
+    async load(list) {
+      const messages: StoredWebhookMessage[] = []
+      const ids: string[] = []
+      for (const { id, endpointId, payload } of list) {
+        const target = payload && (await findTarget(endpointId))
+        if (!payload) ids.push(id)
+        else if (target) messages.push({ ...target, ...payload, deliveryId: id })
+      }
+      if (ids.length === 0) return messages
+      return [...messages, ...(await openMessages(connection, await loadStored({ ids })))]
+    },
 
     async release({ id, endpointId, owner, claim }) {
       await lockEndpoint(endpointId)

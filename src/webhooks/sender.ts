@@ -5,8 +5,8 @@ import {
   notSent,
   type SendWebhook,
   type WebhookError,
-  type WebhookMessage,
 } from '../domain/model/webhook-delivery.ts'
+import type { EndpointHeaders } from '../domain/model/webhook-endpoint.ts'
 import { readTraceContext } from '../domain/model/webhook-body.ts'
 import { createConnections, type Connections, type Target } from './connections.ts'
 import { exchange } from './exchange.ts'
@@ -84,17 +84,19 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
     return allowed ? addresses : 'blocked_address'
   }
 
-  return async (message, abort) => {
+  return async ({ id, url, secret, headers: ownHeaders, body }, abort) => {
+    if (secret === null || ownHeaders === null || body === null) return notSent('unreadable', 0)
     const startedAt = world.monotonic()
     const elapsedMs = () => Math.round(world.monotonic() - startedAt)
-    const checked = checkUrl(message.url)
+    const checked = checkUrl(url)
     if (typeof checked === 'string') return notSent(checked, elapsedMs())
     const addresses = await findAddresses(checked)
     if (typeof addresses === 'string') return notSent(addresses, elapsedMs())
     // A slow look-up, or a process that was paused in it: the lease of the delivery may be over.
     if (elapsedMs() >= exchangeTimeoutMs) return notSent('timeout', elapsedMs())
-    const headers = buildHeaders(checked, message, `otpd/${version}`, clock.now())
-    const encoded = encodeRequest(checked, headers, message.body)
+    const headers = buildHeaders(checked, ownHeaders, body, `otpd/${version}`)
+    Object.assign(headers, signatureHeaders(secret, { id, body }, clock.now()))
+    const encoded = encodeRequest(checked, headers, body)
     if (!encoded) return notSent('unreadable', elapsedMs())
     const { retryAfter, ...response } = await exchange({
       world,
@@ -106,7 +108,7 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
       abort,
     })
     const retryAfterMs = readRetryAfter(retryAfter, clock.now())
-    const request = { url: message.url, headers: { ...headers, ...maskValues(message.headers) } }
+    const request = { url, headers: { ...headers, ...maskValues(ownHeaders) } }
     return { request, ...response, retryAfterMs, durationMs: elapsedMs() }
   }
 }
@@ -144,24 +146,23 @@ function parseUrl(guard: TargetGuard, url: URL): CheckedUrl {
 
 function buildHeaders(
   { authority }: CheckedUrl,
-  message: WebhookMessage,
+  ownHeaders: EndpointHeaders,
+  body: string,
   userAgent: string,
-  now: number,
 ): Record<string, string> {
-  const traceparent = readTraceContext(message.body)
+  const traceparent = readTraceContext(body)
   return {
-    ...message.headers,
+    ...ownHeaders,
     ...(traceparent !== undefined && { traceparent }),
     host: authority,
     'content-type': 'application/json',
-    'content-length': String(Buffer.byteLength(message.body)),
+    'content-length': String(Buffer.byteLength(body)),
     'user-agent': userAgent,
-    ...signatureHeaders(message.secret, message, now),
   }
 }
 
 /** An endpoint's own headers have none of the names that otpd sets. */
-const maskValues = (headers: Record<string, string>) =>
+const maskValues = (headers: EndpointHeaders) =>
   Object.fromEntries(Object.keys(headers).map((name) => [name, maskedValue]))
 
 /**

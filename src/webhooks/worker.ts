@@ -4,9 +4,7 @@ import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import { createDueTimer } from '../domain/model/due-timer.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { SendWebhook } from '../domain/model/webhook-delivery.ts'
-import { sendStored } from '../domain/webhooks/send-stored.ts'
-import type { DeliveryLease, LeasedDelivery, StoredWebhookMessage } from '../domain/store/webhook-outbox.ts'
-import { loadMessages } from './load-messages.ts'
+import type { DeliveryLease, LeasedDelivery } from '../domain/store/webhook-outbox.ts'
 import { createResultRecorder } from './result-recorder.ts'
 import { retryDelayMs } from './retry.ts'
 import { exchangeMsMax } from './sender.ts'
@@ -146,11 +144,7 @@ export function createWebhookWorker(needs: {
   function sendQueued() {
     const next = queue.splice(0)
     if (next.length === 0) return
-    const loaded = loadMessages(store.read, next).catch((error: unknown) => {
-      // They are sent again when the leases expire.
-      onError(error)
-      return undefined
-    })
+    const loaded = loadMessages(next)
     for (const claim of next) {
       const done = deliver(claim, loaded).finally(() => {
         inFlight.delete(done)
@@ -161,10 +155,18 @@ export function createWebhookWorker(needs: {
     }
   }
 
-  async function deliver(
-    claim: AdmittedDelivery,
-    loaded: Promise<Map<string, StoredWebhookMessage> | undefined>,
-  ) {
+  /** Loads messages, by the ids of their deliveries. @returns undefined after an error: they are sent when the leases expire */
+  async function loadMessages(claims: readonly AdmittedDelivery[]) {
+    try {
+      const messages = await store.read.webhookOutbox.load(claims)
+      return new Map(messages.map((message) => [message.deliveryId, message]))
+    } catch (error) {
+      onError(error)
+      return undefined
+    }
+  }
+
+  async function deliver(claim: AdmittedDelivery, loaded: ReturnType<typeof loadMessages>) {
     try {
       const messages = await loaded
       if (!messages) return
@@ -174,7 +176,7 @@ export function createWebhookWorker(needs: {
         results.add({ claim, retryAfterMs: null })
         return
       }
-      const { retryAfterMs, ...response } = await sendStored(send, message, abort.signal)
+      const { retryAfterMs, ...response } = await send(message, abort.signal)
       if (abort.signal.aborted) {
         results.add({ claim, retryAfterMs: null })
         return

@@ -191,7 +191,9 @@ describeEachDatabase('sealed columns', (database) => {
 
   async function readMessage() {
     const [row] = await readStored(database(), 'webhookDeliveries')
-    const [message] = await service.store.read.webhookOutbox.load([String(row?.['id'])])
+    const [message] = await service.store.read.webhookOutbox.load([
+      { id: String(row?.['id']), endpointId: String(row?.['endpointId']) },
+    ])
     if (!message) throw new Error('no message')
     return message
   }

@@ -1,4 +1,5 @@
 import type { EventKind } from '../../shared/event-kinds.ts'
+import type { EndpointHeaders } from './webhook-endpoint.ts'
 
 /** Reasons for a failed attempt. The list is closed. */
 export const webhookErrors = [
@@ -19,16 +20,19 @@ export const webhookErrors = [
 
 export type WebhookError = (typeof webhookErrors)[number]
 
-/** A webhook message: `body` is sent unchanged, signed with `secret`. */
+/**
+ * A webhook message: `body` is sent unchanged, signed with `secret`. Secret, headers and body are null if they cannot be
+ * decrypted.
+ */
 export type WebhookMessage = {
   /** Event id, the same in every attempt, for deduplication by the receiver. */
   id: string
   url: string
   /** Application's signing secret, `whsec_…`. */
-  secret: string
+  secret: string | null
   /** The endpoint's additional headers. */
-  headers: Record<string, string>
-  body: string
+  headers: EndpointHeaders | null
+  body: string | null
 }
 
 /** The head of a request as it was sent, but for the values of the endpoint's own headers: see `maskedValue`. */

@@ -1,6 +1,5 @@
 import type { FairPermits, PermitHolder } from '../model/fair-permits.ts'
-import type { WebhookAttempt } from '../model/webhook-delivery.ts'
-import type { EndpointHeaders } from '../model/webhook-endpoint.ts'
+import type { WebhookAttempt, WebhookMessage } from '../model/webhook-delivery.ts'
 
 /**
  * A delivery leased by a worker. A claim is one lease: `claim` counts them from 1; with the owner it is the fencing
@@ -58,13 +57,8 @@ export type DeliveryQueue = {
   push(deliveries: LeasedDelivery[]): void
 }
 
-/** Where to send the webhooks of an endpoint. Secret and headers are null if they cannot be decrypted. */
-export type EndpointTarget = {
-  endpointId: string
-  url: string
-  secret: string | null
-  headers: EndpointHeaders | null
-}
+/** Where to send the webhooks of an endpoint. */
+export type EndpointTarget = Pick<WebhookMessage, 'url' | 'secret' | 'headers'>
 
 type DeliveryOutcome = DeliveryClaim & {
   owner: string
@@ -75,13 +69,7 @@ type DeliveryOutcome = DeliveryClaim & {
   now: number
 }
 
-/** A message as stored. The body is null if it cannot be decrypted. */
-export type StoredWebhookMessage = EndpointTarget & {
-  deliveryId: string
-  /** Event id. */
-  id: string
-  body: string | null
-}
+export type StoredWebhookMessage = WebhookMessage & { deliveryId: string }
 
 /** Transactional outbox: each event writes one row per subscribed endpoint in its own transaction. */
 export type WebhookOutboxStore = {
@@ -111,11 +99,13 @@ export type WebhookOutboxStore = {
   /** Counts pending deliveries without a lease, up to `limit`, and returns when the oldest was created. */
   backlog(limit: number): Promise<{ pending: number; oldestAt: number | null }>
 
-  /** Loads the messages of deliveries that still exist and whose endpoint is still enabled, with current settings. */
-  load(ids: string[]): Promise<StoredWebhookMessage[]>
-
-  /** Loads the current settings of endpoints that are still enabled. */
-  loadTargets(endpointIds: string[]): Promise<EndpointTarget[]>
+  /**
+   * Loads the messages of deliveries whose endpoint is still enabled, with its current settings. A delivery without its payload
+   * must still exist.
+   */
+  load(
+    deliveries: ReadonlyArray<Pick<LeasedDelivery, 'id' | 'endpointId' | 'payload'>>,
+  ): Promise<StoredWebhookMessage[]>
 
   /** Releases a lease without an attempt. */
   release(claim: DeliveryClaim & { owner: string }): Promise<void>

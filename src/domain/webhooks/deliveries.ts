@@ -12,7 +12,6 @@ import type {
   SendWebhook,
   WebhookDelivery,
 } from '../model/webhook-delivery.ts'
-import { sendStored } from './send-stored.ts'
 
 export type DeliveryWithAttempts = {
   delivery: WebhookDelivery
@@ -81,7 +80,7 @@ export function createWebhookDeliveryService(needs: {
       const message = await webhookDeliveries.load(endpointId, id)
       if (!message) throw notFound('webhookDelivery')
       const at = clock.now()
-      const { retryAfterMs: _, ...result } = await sendStored(send, message)
+      const { retryAfterMs: _, ...result } = await send(message)
       const now = clock.now()
       const isRecorded = await store.write((tx) =>
         tx.webhookDeliveries.recordManualAttempt(endpointId, id, { at, ...result }, now),

@@ -8,7 +8,6 @@ import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { Store } from '../store/store.ts'
 import type { SendWebhook, WebhookError } from '../model/webhook-delivery.ts'
 import type { EndpointWithApplication } from '../model/webhook-endpoint.ts'
-import { sendStored } from './send-stored.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
 /** The caller chooses the target address: without a limit, the service could be abused to probe other hosts. */
@@ -54,7 +53,7 @@ export function createWebhookTester(needs: {
       })
       const eventId = newId('evt')
       const request = sampleRequest(endpoint, developer, newId('otp'), now)
-      const { statusCode, error } = await sendStored(send, {
+      const { statusCode, error } = await send({
         id: eventId,
         url: endpoint.url,
         secret: endpoint.webhookSecret,

@@ -50,11 +50,11 @@ describe('a lease at insertion on SQLite', () => {
     const { app, endpointId } = await createEndpoint()
     const events: string[] = []
     for (let i = 0; i < 3; i++) events.push(await fixture.record(app.id))
-    const leased = { endpointId, claim: 1, failures: 0, leaseUntil: leaseUntil(fixture.clock.now()) }
-    expect(pushed).toMatchObject(events.slice(0, 2).map((id) => ({ ...leased, payload: { id } })))
-    const [stored] = await fixture.store.read.webhookOutbox.load([pushed[0]?.id ?? ''])
-    const [target] = await fixture.store.read.webhookOutbox.loadTargets([endpointId])
-    expect(stored).toEqual({ ...pushed[0]?.payload, ...target, deliveryId: pushed[0]?.id } as never)
+    const lease = { endpointId, claim: 1, failures: 0, leaseUntil: leaseUntil(fixture.clock.now()) }
+    expect(pushed).toMatchObject(events.slice(0, 2).map((id) => ({ ...lease, payload: { id } })))
+    const stored = pushed.map(({ id, endpointId: owner }) => ({ id, endpointId: owner }))
+    const { webhookOutbox } = fixture.store.read
+    expect(await webhookOutbox.load(pushed)).toEqual(await webhookOutbox.load(stored))
     const waiting = (await fixture.deliveries(endpointId)).filter(({ leaseOwner }) => leaseOwner === null)
     expect(waiting).toMatchObject([{ eventId: events[2], claims: 0 }])
     expect(await claimAll()).toEqual([])

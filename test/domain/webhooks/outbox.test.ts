@@ -221,20 +221,28 @@ describeEachDatabase('the outbox', (database, kind) => {
     const eventId = await fixture.record(app.id)
     const [claimed] = await claim('a')
     if (!claimed) throw new Error('nothing was claimed')
-    const load = () => fixture.store.read.webhookOutbox.load([claimed.id])
-    const [before] = await load()
+    // Once as stored, and once with the payload that a lease at the insertion has.
+    const payload = { id: eventId, body: '{}' }
+    const load = async () => {
+      const { webhookOutbox } = fixture.store.read
+      const [stored] = await webhookOutbox.load([claimed])
+      const [pushed] = await webhookOutbox.load([{ ...claimed, payload }])
+      expect(pushed).toEqual(stored && { ...stored, body: payload.body })
+      return stored
+    }
+    const before = await load()
     expect(before).toMatchObject({ id: eventId, url, secret: app.webhookSecret })
     expect(JSON.parse(before?.body ?? '')).toMatchObject({ id: eventId, type: 'otp.verified' })
     const { value } = await fixture.applications.rotate(fixture.developer, app.id, 'webhook_secret')
     await fixture.endpoints.update(fixture.developer, endpoint, { url: 'http://127.0.0.1:10/' })
-    const [after] = await load()
+    const after = await load()
     expect(after).toEqual({
       ...before,
       secret: value,
       url: 'http://127.0.0.1:10/',
     } as never)
     await fixture.endpoints.update(fixture.developer, endpoint, { status: 'disabled' })
-    expect(await load()).toEqual([])
+    expect(await load()).toBeUndefined()
   })
 
   test('leases a retry when it is due, and reports when that is', async () => {
