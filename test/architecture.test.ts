@@ -324,3 +324,10 @@ test('the README of test/helpers lists every helper, and no other file', async (
   const helpers = listFiles('test/helpers/*').filter((path) => !path.endsWith('/README.md'))
   expect(listed.toSorted()).toEqual(helpers)
 })
+
+test('the architecture guide has a row for each folder of the server and of the domain', async () => {
+  const guide = await Bun.file(join(import.meta.dir, '../src/docs/architecture.md')).text()
+  const rows = new Set([...guide.matchAll(/^\| `([^`]+)`/gm)].map(([, name = '']) => name))
+  const folders = new Set(program.map(({ path }) => /^src\/(domain\/)?[\w-]+(?=\/)/.exec(path)?.[0] ?? 'cli'))
+  expect([...folders].filter((folder) => !rows.has(folder))).toEqual([])
+})

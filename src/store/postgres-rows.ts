@@ -60,7 +60,7 @@ export function createPostgresRows(
   const rare = [owners, oldBudgets]
   // In the lock order.
   const all = [credentials, sessions, requests, messages, relayed, phones, guardRows, ...unlocked, ...rare]
-  /** Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served. */
+  /** Whether 0.1.0 left something. Read once a connection, because nothing adds to it while calls are served. */
   let legacy: { hasBudgets: boolean; hasPseudonymRecords: boolean } | undefined
   /** Time of the database when the rows were read, by the clock. */
   let groupTime: number | undefined

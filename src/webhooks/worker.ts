@@ -36,8 +36,8 @@ export type WebhookWorker = ReturnType<typeof createWebhookWorker>
  * retries failures on the schedule of `retry.ts`. An endpoint that responds 410, or only fails for 120 hours, is
  * disabled. Deliveries leased by a crashed process are sent again when the lease expires.
  *
- * While it has capacity to spare, deliveries are leased by the transaction that inserts them and pushed to it, so they
- * need not be claimed and read. With a backlog the outbox decides what comes next.
+ * On SQLite, while it has capacity to spare, deliveries are leased by the transaction that inserts them and pushed to it, so
+ * they need not be claimed and read. With a backlog, and on PostgreSQL, the outbox decides what comes next.
  *
  * @param needs.random returns a number in [0, 1); jitter of the retries
  * @param needs.ownsAllLeases no other process uses this database, so leases found at startup are stale and released
@@ -91,7 +91,7 @@ export function createWebhookWorker(needs: {
     return claimed.length > 0 || isRecorded
   }
 
-  /** @param isWriting whether a transaction is made anyway; otherwise a read tells whether one is needed */
+  /** @param isWriting whether a transaction is made anyway, on SQLite; otherwise a read tells whether one is needed */
   async function claimDue(isWriting: boolean): Promise<LeasedDelivery[]> {
     if (!isStarted || permits.free() === 0) {
       hasBacklog = true

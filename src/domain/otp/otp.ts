@@ -48,7 +48,7 @@ export function createOtpService(needs: OtpNeeds) {
      * Reads the state of an application's rate limit without counting a call. Undefined if there is no limit.
      */
     async peekRate(application: CallingApplication, operation: RatedCall): Promise<RateState | undefined> {
-      // Without an configurationVersion its plan may be an old one.
+      // On PostgreSQL the caller has no version: its plan may be an old one.
       const isCurrent = application.configurationVersion !== undefined
       const caller = isCurrent ? application : await store.read.applications.findSigning(application.id)
       const limit = otpRateLimit(plans, caller ?? application, operation)
