@@ -159,6 +159,7 @@ export function createApp(services: AppServices) {
       try {
         return await handle(request)
       } finally {
+        // Not in `onAfterResponse` of the developers' routes: it comes before the promise of a handler resolves.
         services.callTurns.end(request)
       }
     })

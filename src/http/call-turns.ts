@@ -21,11 +21,11 @@ export type CallTurns = {
 }
 
 /**
- * Creates the turns in which calls of developers are handled, so that a burst of calls by one developer delays no other: the
+ * Limits the concurrent calls of each developer (bulkhead), so that a burst of calls by one developer delays no other: the
  * calls of a whole minute may come in one moment.
  */
 export function createCallTurns({ timers }: Pick<World, 'timers'>): CallTurns {
-  /** Functions that end the turns of calls. */
+  /** Functions that end the turns of calls in progress. */
   const begun = new WeakMap<Request, () => void>()
   const busy = new Map<string, { running: number; waiting: Array<() => void> }>()
 

@@ -19,7 +19,10 @@ function write(value: Value): string {
   return 'markup' in value ? value.markup : value.map(write).join('')
 }
 
-/** Builds markup. Not named `html`: formatters would reflow the text. Values are escaped, but for markup; false, null and undefined are left out. */
+/**
+ * Builds markup. Not named `html`: formatters would reflow the text. Values are escaped, but for markup; false, null and
+ * undefined are left out.
+ */
 export const markup = (parts: TemplateStringsArray, ...values: readonly Value[]): Markup => ({
   markup: parts.map((part, index) => part + write(values[index])).join(''),
 })

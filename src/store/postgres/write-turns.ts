@@ -3,33 +3,30 @@ import { systemWorld } from '../../world/system.ts'
 /** Runs a transaction when it is its turn. */
 export type TakeTurn = <T>(run: () => Promise<T>) => Promise<T>
 
-type Waiting = { begin(): void }
-
 /**
- * Creates the turns of transactions, in the order of their arrival, so that many of them never hold every connection.
+ * Creates a semaphore for transactions, which take it in the order of their arrival, so that many of them never hold every
+ * connection.
  *
  * @param concurrentMax how many run at the same time
  * @param waitMaxMs after which one that waits fails as it would without a free connection
  */
 export function createWriteTurns(concurrentMax: number, waitMaxMs: number): TakeTurn {
   const { timers } = systemWorld
-  const waiting = new Set<Waiting>()
+  const waiting = new Set<() => void>()
   let running = 0
 
   const waitForTurn = () =>
     new Promise<void>((resolve, reject) => {
-      const turn: Waiting = {
-        begin() {
-          timers.clearTimeout(timer)
-          resolve()
-        },
+      const begin = () => {
+        timers.clearTimeout(timer)
+        resolve()
       }
       const timer = timers.setTimeout(() => {
-        waiting.delete(turn)
+        waiting.delete(begin)
         reject(Object.assign(new Error('no turn to write'), { code: 'POSTGRES_CONNECTIONS_IN_USE' }))
       }, waitMaxMs)
       timer.unref()
-      waiting.add(turn)
+      waiting.add(begin)
     })
 
   function end(): void {
@@ -39,7 +36,7 @@ export function createWriteTurns(concurrentMax: number, waitMaxMs: number): Take
       return
     }
     waiting.delete(next)
-    next.begin()
+    next()
   }
 
   return async (run) => {
