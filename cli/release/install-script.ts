@@ -6,8 +6,8 @@ const versionLine = "release_version=''"
 const urlLine = "release_url=''"
 
 /**
- * Returns install.sh of a release: with its version, the public key of the releases from `.packaging/release.pub`, and their address
- * from `.packaging/release.url`. Both files are empty without one.
+ * Returns install.sh of a release: with its version, the public key of the releases from `.packaging/release.pub`, and their
+ * address from `.packaging/release.url`. Both files are empty without one.
  */
 export function installScript(root: string, version: string): string {
   const script = readFileSync(join(root, 'install.sh'), 'utf8')

@@ -2,8 +2,9 @@ import type { Paint } from './text.ts'
 import { pad, truncate, wrapText } from './text.ts'
 
 /**
- * How a column gives way on a narrow terminal: `text` is truncated, `optional` is truncated and then left out, `kept`
- * never changes, `wrapped` continues in further lines, and `url` is truncated after its host. Columns of ids are recognized by their cells, and shortened.
+ * How a column gives way on a narrow terminal: `text` is truncated, `optional` is truncated and then left out, `kept` never
+ * changes, `wrapped` continues in further lines, and `url` is truncated after its host. Columns of ids are recognized by
+ * their cells, and shortened.
  */
 type Fit = 'text' | 'optional' | 'kept' | 'wrapped' | 'url'
 

@@ -22,10 +22,10 @@ type Waiter = { start(): void; refuse(error: ServiceError): void }
 type Lane = Map<string, Waiter[]>
 
 /**
- * Creates a fair queue (round robin): each network gets the next slot in turn, however many of its tasks wait, and
- * networks that logged in before come first. A network whose task ends gives its slot to another one that waits, so a flood
- * from one network delays others by the task that runs, not by a turn more. A full queue admits a newcomer at the cost of the network that has most
- * tasks in it, so memory and CPU stay bounded. Per process.
+ * Creates a fair queue (round robin): each network gets the next slot in turn, however many of its tasks wait, and networks
+ * that logged in before come first. A network whose task ends gives its slot to another one that waits, so a flood from one
+ * network delays others by the task that runs, not by a turn more. A full queue admits a newcomer at the cost of the network
+ * that has most tasks in it, so memory and CPU stay bounded. Per process.
  *
  * @returns a function that runs a task when it is its network's turn. It throws UNAVAILABLE when too many wait, and
  *   RATE_LIMITED (LOGIN_ATTEMPTS) when the network has used up its budget.

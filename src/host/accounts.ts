@@ -178,7 +178,10 @@ export function createHostAccounts(config: Config, needs: HostAccountNeeds) {
       return { idToken, expiresAt: new Date(clock.now() + idTokenSeconds * 1000).toISOString() }
     },
 
-    /** Sets a password, ends the sessions and forgets failed logins. @throws INVALID_ARGUMENT; NOT_FOUND; CONFLICT (EXTERNAL_PROVIDER) */
+    /**
+     * Sets a password, ends the sessions and forgets failed logins. @throws INVALID_ARGUMENT; NOT_FOUND; CONFLICT
+     * (EXTERNAL_PROVIDER)
+     */
     async resetPassword(email: string, password: string): Promise<HostDeveloper> {
       requireBuiltIn()
       return toHostDeveloper(await accounts.resetPassword(email, password))

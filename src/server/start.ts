@@ -49,9 +49,9 @@ export type RunningServer = {
   metricsUrl: string | null
   /** Single-use token for creating the first account; undefined once an account exists. */
   setupToken: { token: string; expiresAt: number } | undefined
-  /** Applies providers, routes, alerts, guard, send budget and certificate of a new configuration. Deliveries in progress keep the old ones. */
+  /** Applies a new configuration, and its certificate. Deliveries in progress keep the old providers and routes. */
   reload(config: Reloadable, settings?: readonly SettingValue[]): Promise<void>
-  /** Graceful shutdown: drains, finishes work in progress and closes everything, within ten seconds and `drainSeconds`. Idempotent. */
+  /** Shuts down gracefully: drains, and finishes work in progress, within ten seconds and `drainSeconds`. Idempotent. */
   stop(): Promise<void>
   /** Resolves with the error when a disk fault forces the server to exit: continuing could lose acknowledged writes. */
   failed: Promise<unknown>

@@ -1,4 +1,7 @@
-/** Result of one check of `otpd doctor`, and of those that alerts are sent for. `warning`: it works, but there is or will be a problem. */
+/**
+ * Result of one check of `otpd doctor`, and of those that alerts are sent for. `warning`: it works, but there is or will be
+ * a problem.
+ */
 export type Check = {
   name: string
   status: 'ok' | 'warning' | 'fault'

@@ -3,7 +3,10 @@ export const relayKinds = ['message.sent', 'message.delivered', 'message.undeliv
 
 export type RelayKind = (typeof relayKinds)[number]
 
-/** Events that webhook endpoints can subscribe to: of an OTP request, of a session of the ready page, of the guard, and of relayed messages. */
+/**
+ * Events that webhook endpoints can subscribe to: of an OTP request, of a session of the ready page, of the guard, and of
+ * relayed messages.
+ */
 export const eventKinds = [
   'otp.sent',
   'otp.delivered',

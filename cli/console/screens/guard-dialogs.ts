@@ -3,7 +3,10 @@ import { describeWideRule, readEnd } from '../../client/guard-rules.ts'
 import type { GuardListRule } from '../../client/resources.ts'
 import { required, type Console, type Dialog } from '../console-context.ts'
 
-/** Makes a rule that allows or denies, and asks again for one that concerns much. @param value first suggestion, such as the phone of the selected entry */
+/**
+ * Makes a rule that allows or denies, and asks again for one that concerns much. @param value first suggestion, such as the
+ * phone of the selected entry
+ */
 export const addRuleDialog = (
   { api, toast, openDialog }: Pick<Console, 'api' | 'toast' | 'openDialog'>,
   effect: GuardListRule['effect'],

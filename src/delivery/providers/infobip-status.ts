@@ -11,7 +11,10 @@ export const statusGroups = {
   rejected: '5',
 } as const
 
-/** Ids of the `status` object (https://www.infobip.com/docs/essentials/api-essentials/response-status-and-error-codes, July 2026). */
+/**
+ * Ids of the `status` object (https://www.infobip.com/docs/essentials/api-essentials/response-status-and-error-codes, July
+ * 2026).
+ */
 const statusCodes: CodeTable = {
   6: ['unreachable', { permanent: true, at: 'route' }], // REJECTED_NETWORK
   8: 'invalid_number', // REJECTED_PREFIX_MISSING
@@ -34,8 +37,8 @@ const statusCodes: CodeTable = {
 const routeBlocked = ['unreachable', { permanent: true, at: 'route' }] as const
 
 /**
- * Ids of the `error` object that are more specific than the status: without them, a sender that an operator refuses would count as an
- * unreachable number, which no other provider is asked for.
+ * Ids of the `error` object that are more specific than the status: without them, a sender that an operator refuses would
+ * count as an unreachable number, which no other provider is asked for.
  */
 const errorCodes: CodeTable = {
   1: ['unreachable', { permanent: true }], // EC_UNKNOWN_SUBSCRIBER
@@ -72,7 +75,10 @@ const errorCodes: CodeTable = {
   4202: 'throttled', // limit of 10DLC
 }
 
-/** Ids of the `status` object whose group promises more, or says less, than they do: another status may follow, or none ever will. */
+/**
+ * Ids of the `status` object whose group promises more, or says less, than they do: another status may follow, or none ever
+ * will.
+ */
 export const openStatuses: ReadonlySet<string> = new Set([
   '2', // DELIVERED_TO_OPERATOR
   '29', // EXPIRED_DLR_UNKNOWN

@@ -29,7 +29,10 @@ import { omitNullish } from '../kit/message-fields.ts'
 import { accepted, refused, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Failure, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
 
-/** https://support.telnyx.com/en/articles/6505121-telnyx-messaging-error-codes and https://developers.telnyx.com/docs/messaging/messages/error-codes */
+/**
+ * https://support.telnyx.com/en/articles/6505121-telnyx-messaging-error-codes and
+ * https://developers.telnyx.com/docs/messaging/messages/error-codes
+ */
 const codes: CodeTable = {
   10001: 'invalid_number',
   10002: 'invalid_number',

@@ -52,8 +52,8 @@ const fields = {
 } as const
 
 /**
- * Locales with a text for messages and calls, as BCP 47 tags, of the API's types and of the page on languages. Vonage chooses another
- * one by the country of the phone.
+ * Locales with a text for messages and calls, as BCP 47 tags, of the API's types and of the page on languages. Vonage
+ * chooses another one by the country of the phone.
  */
 const locales = [
   ...'en-US en-GB es-ES es-MX es-US it-IT fr-FR de-DE ru-RU hi-IN pt-BR pt-PT id-ID'.split(' '),

@@ -46,8 +46,8 @@ export function chooseTemplateText(
 
 /**
  * Finds the best available locale: the exact one, else one of the same variety (`es-MX` for `es-419`, `pt-PT` for `pt-AO`),
- * else the nearest broader one (`pt`), else one of the same language. Never one in another script (CLDR's likely subtags): `zh-HK` gets `zh-TW`, and
- * `sr-Latn` gets no Cyrillic.
+ * else the nearest broader one (`pt`), else one of the same language. Never one in another script (CLDR's likely subtags):
+ * `zh-HK` gets `zh-TW`, and `sr-Latn` gets no Cyrillic.
  */
 export function matchLocale(requestedTag: string, available: readonly string[]): string | undefined {
   const requested = parseLocale(requestedTag)

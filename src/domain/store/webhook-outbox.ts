@@ -47,8 +47,8 @@ export type NewDelivery = {
 export type LeasedDelivery = ClaimedDelivery & { leaseUntil: number; payload?: NewDelivery['payload'] }
 
 /**
- * The worker's queue in memory, on SQLite, where no other process sends. It only saves work: the outbox has each delivery, and a queue that is lost is found
- * there when the leases expire, or at the next start.
+ * The worker's queue in memory, on SQLite, where no other process sends. It only saves work: the outbox has each delivery,
+ * and a queue that is lost is found there when the leases expire, or at the next start.
  */
 export type DeliveryQueue = {
   /** Returns a lease if such a delivery could be sent at once; undefined leaves it to the next claim. */
