@@ -1,8 +1,8 @@
 import type { World } from '../world/world.ts'
 
 /**
- * Calls of one developer that a node handles at the same time. With three, a developer never holds all connections of a node
- * to PostgreSQL, and a batch of SQLite has at most three of its writes.
+ * Calls of one developer that a node handles at the same time, and as many views of the ready page. With three, a developer
+ * never holds all connections of a node to PostgreSQL, and a batch of SQLite has at most three of its writes.
  */
 const concurrentMax = 3
 /** A call that takes longer, such as one that waits for a webhook receiver, no longer counts. */
@@ -10,12 +10,12 @@ const heldMaxMs = 1000
 
 export type CallTurns = {
   /**
-   * Waits until fewer calls of the developer are handled than may be. They go on in the order of their arrival. `end` must
-   * follow, also after a failure.
+   * Waits until fewer calls of the subject, such as a developer, are handled than may be. They go on in the order of their
+   * arrival. `end` must follow, also after a failure.
    *
    * @returns whether it had to wait
    */
-  begin(request: Request, developerId: string): Promise<boolean>
+  begin(request: Request, subject: string): Promise<boolean>
   /** Lets the next call go on. Does nothing for a request that has not begun. */
   end(request: Request): void
 }
@@ -29,9 +29,9 @@ export function createCallTurns({ timers }: Pick<World, 'timers'>): CallTurns {
   const begun = new WeakMap<Request, () => void>()
   const busy = new Map<string, { running: number; waiting: Array<() => void> }>()
 
-  async function begin(request: Request, developerId: string): Promise<boolean> {
-    const calls = busy.get(developerId) ?? { running: 0, waiting: [] }
-    busy.set(developerId, calls)
+  async function begin(request: Request, subject: string): Promise<boolean> {
+    const calls = busy.get(subject) ?? { running: 0, waiting: [] }
+    busy.set(subject, calls)
     const mustWait = calls.running >= concurrentMax
     if (!mustWait) calls.running++
     else await new Promise<void>((resolve) => calls.waiting.push(resolve))
@@ -39,8 +39,9 @@ export function createCallTurns({ timers }: Pick<World, 'timers'>): CallTurns {
       timers.clearTimeout(timer)
       if (!begun.delete(request)) return
       const next = calls.waiting.shift()
-      if (next) next()
-      else if (--calls.running === 0) busy.delete(developerId)
+      // On SQLite calls wait for nothing: without turns of the event loop between them, all that wait would be handled in one.
+      if (next) timers.setImmediate(next)
+      else if (--calls.running === 0) busy.delete(subject)
     }
     const timer = timers.setTimeout(end, heldMaxMs)
     timer.unref()

@@ -26,7 +26,7 @@ describe('calls of developers', () => {
       most.set(developer.id, Math.max(count, most.get(developer.id) ?? 0))
       handled.push(id)
       await Bun.sleep(5)
-      running.set(developer.id, count - 1)
+      running.set(developer.id, (running.get(developer.id) ?? 0) - 1)
       return get(developer, id)
     }
     const call = (as: TestDeveloper, id: string) => service.request('GET', `/v1/projects/${id}`, { as })
@@ -39,6 +39,29 @@ describe('calls of developers', () => {
 
       expect(most.get(ada.developer.id)).toBe(3)
       expect(before).toBeLessThan(ids.length)
+    } finally {
+      projects.get = get
+    }
+  })
+
+  test('leave a turn of the event loop to others before a call that waited goes on', async () => {
+    const { projects } = service.services
+    const { get } = projects
+    let handled = 0
+    // Waits for nothing, as the reads of SQLite.
+    projects.get = async (developer, id) => {
+      handled++
+      return get(developer, id)
+    }
+    try {
+      const burst = Array.from({ length: 60 }, () =>
+        service.request('GET', '/v1/projects/prj_1', { as: ada }),
+      )
+      await systemWorld.timers.nextTurn()
+      await systemWorld.timers.nextTurn()
+      expect(handled).toBeLessThanOrEqual(9)
+      await Promise.all(burst)
+      expect(handled).toBe(60)
     } finally {
       projects.get = get
     }

@@ -58,7 +58,7 @@ type Operations = Pick<ReturnType<typeof createOtpSend>, 'readCall' | 'sendOpera
 export function createSessions(needs: OtpNeeds, operations: Operations) {
   const { store, newId } = needs
 
-  return { create, get, open, send, resend, verify, cancel }
+  return { create, get, findByToken, open, send, resend, verify, cancel }
 
   /** Creates a session, as `createSession` says. */
   function create(application: CallingApplication, input: NewSession) {
@@ -75,17 +75,22 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
   }
 
   /**
-   * Finds the session of a link. Undefined for a token that is forged or no longer kept, and without its application. Reads
-   * only, so that guessing spends nothing.
+   * Finds the session of a link. Undefined for a token that is forged or no longer kept. Reads only, so that guessing spends
+   * nothing.
+   */
+  async function findByToken(token: string): Promise<OtpSession | undefined> {
+    return tokenPattern.test(token) ? store.read.otpSessions.findByToken(hashToken(token)) : undefined
+  }
+
+  /**
+   * Reads everything that the page of a session shows. Undefined without its application.
    *
    * A code is verified in the browser that it was sent from. Otherwise an attacker could send it, and pass the link to the
    * owner of the phone.
    */
-  async function open(token: string, deviceId: string): Promise<OpenedSession | undefined> {
-    if (!tokenPattern.test(token)) return undefined
-    const { applications, otpSessions, pages } = store.read
-    const session = await otpSessions.findByToken(hashToken(token))
-    const application = session && (await applications.find(session.developerId, session.appId))
+  async function open(session: OtpSession, deviceId: string): Promise<OpenedSession | undefined> {
+    const { applications, pages } = store.read
+    const application = await applications.find(session.developerId, session.appId)
     if (!application) return undefined
     const newest = (await withRequest(session)).request
     const [device = ''] = hashContexts(needs.keys, session.developerId, { clientIp: null, deviceId })

@@ -12,6 +12,8 @@ import type { OtpService } from '../../domain/otp/otp.ts'
 import type { OpenedSession, SessionVisit } from '../../domain/otp/sessions.ts'
 import { channels } from '../../shared/otp-values.ts'
 import type { IncomingRequest, ReadClient } from '../client.ts'
+import { isSafeMethod } from '../abandoned.ts'
+import type { CallTurns } from '../call-turns.ts'
 import { httpStatusByCode } from '../errors.ts'
 import { readText } from '../json-body.ts'
 import { addTrace } from '../require-application.ts'
@@ -26,6 +28,7 @@ import { createVisitor, formToken, isFormToken, isOwnPost, readVisitor, type Vis
 export type PageServices = {
   appAuth: Pick<AppAuth, 'findActive'>
   callLimits: Pick<CallLimits, 'chargePagePost'>
+  callTurns: Pick<CallTurns, 'begin'>
   clock: Clock
   keys: Pick<Keys, 'page'>
   otp: Pick<OtpService, 'sessions'>
@@ -69,7 +72,11 @@ export function pageRoutes(services: PageServices) {
     const { headers } = request
     const visitor =
       readVisitor(services.keys, headers.get('cookie')) ?? createVisitor(services.keys, services.random)
-    const opened = await sessions.open(params.token, visitor.deviceId)
+    const found = await sessions.findByToken(params.token)
+    // Anyone with a link can ask for its page at any rate, and writing it is most of the work.
+    if (found && isSafeMethod(request.method))
+      await services.callTurns.begin(request, `page ${found.developerId}`)
+    const opened = found && (await sessions.open(found, visitor.deviceId))
     const now = services.clock.now()
     const language = chooseLanguage(headers.get('accept-language'), {
       session: opened?.session.locale ?? null,

@@ -9,6 +9,7 @@ import {
   type TestDeveloper,
   type TestService,
 } from '../../helpers/service.ts'
+import { systemWorld } from '../../../src/world/system.ts'
 
 // Attackers at the ready page who have a link of their own, or pass one on.
 
@@ -125,6 +126,28 @@ test('one link sends ten messages at most, with those that repeat a code', async
   expect(refused.notice).toBe('Too many attempts. Try again in 10 minutes.')
   const { data } = await otp.get(owner, (await get(id)).requestId ?? '')
   expect(data).toMatchObject({ resends: 1, status: 'pending' })
+})
+
+test('pages of one link leave turns of the event loop to others', async () => {
+  const { url } = (await create()).data
+  const { sessions } = service.services.otp
+  const { open } = sessions
+  let opened = 0
+  sessions.open = (session, deviceId) => {
+    opened++
+    return open(session, deviceId)
+  }
+  const { nextTurn } = systemWorld.timers
+  try {
+    const pages = Array.from({ length: 60 }, () => createPageVisitor(service, url).get())
+    await nextTurn()
+    await nextTurn()
+    expect(opened).toBeLessThanOrEqual(9)
+    const statuses = (await Promise.all(pages)).map(({ status }) => status)
+    expect(statuses).toEqual(pages.map(() => 200))
+  } finally {
+    sessions.open = open
+  }
 })
 
 test('an application creates ten sessions for each code that it may send in a minute', async () => {
