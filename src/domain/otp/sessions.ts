@@ -182,12 +182,14 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
     const { requestId, variables } = session
     const target = { requestId: requestId ?? '' }
     const check = operations.checkOperation(application, target, { code, variables: variables ?? undefined })
+    const finder = findVerifiable(application, session)
     const { result } = await store.decide<CheckResult>({
       ...check,
       preload: withSession(check.preload, session),
       decide(rows) {
         const current = readCurrent(rows, session)
-        if (!current) {
+        // Before the rate is charged: forms that were posted at once all found the request pending.
+        if (!current || !finder.find(rows, rows.now())) {
           const closed = { rate: undefined, request: undefined, result: reject(sessionClosed()) }
           return { result: closed, changes: [] }
         }

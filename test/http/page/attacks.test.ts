@@ -90,6 +90,16 @@ test('one link cannot use up the checks that the application may make in a minut
   expect(await isStillServed()).toEqual([201, 200])
 })
 
+test('one link cannot use them up with forms that are posted at once either', async () => {
+  const { id, visitor } = await visit()
+  await visitor.submit({ action: 'send', phone: newPhone() })
+  const code = await otp.getWrongCode((await get(id)).requestId ?? '')
+  await Promise.all(
+    Array.from({ length: verifyPerMinute + 5 }, () => visitor.post({ action: 'verify', code })),
+  )
+  expect(await isStillServed()).toEqual([201, 200])
+})
+
 test('one link posts 30 forms in a minute at most', async () => {
   const { visitor } = await visit()
   const post = () => visitor.submit({ action: 'send', phone: 'none' })
