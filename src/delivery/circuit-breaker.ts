@@ -23,6 +23,7 @@ const providerFailureClasses: ReadonlySet<string> = new Set([
  * ```mermaid
  * stateDiagram-v2
  *   [*] --> closed
+ *   [*] --> half-open: it was open when the server ended
  *   closed --> open: 5 consecutive failures, or throttled
  *   open --> half-open: backoff elapsed
  *   half-open --> closed: probe succeeds
@@ -40,12 +41,17 @@ export type OpenState = { openUntilMs: number; failure: Failure }
 export type CircuitBreaker = {
   /** Why the provider must not be tried now, and until when; undefined when it may be. */
   openState(now: number): OpenState | undefined
+  /** Neither open nor half-open. */
+  isClosed(): boolean
   /**
    * Call before each send, and `recordOutcome` after it: while the circuit is half-open, only one send (the
    * probe) runs at a time.
    */
   beginSend(now: number): void
-  /** Opens the circuit because the provider's connection could not be made; messages do not wait for it. */
+  /**
+   * Opens the circuit because the provider's connection could not be made, so that messages do not wait for it; or until now,
+   * so that the next message is a probe.
+   */
   open(failure: Failure, untilMs: number): void
   /** Call after each send, or when the provider's connection was made. @returns the transition that it caused, if any */
   recordOutcome(outcome: SendOutcome, now: number): CircuitTransition | undefined
@@ -74,6 +80,8 @@ export function createCircuitBreaker(): CircuitBreaker {
       if (stateAt(now) !== 'half-open') return openCircuit
       return openCircuit && isProbing ? { ...openCircuit, openUntilMs: now + probePollMs } : undefined
     },
+
+    isClosed: () => openCircuit === undefined,
 
     beginSend(now) {
       if (stateAt(now) === 'half-open') isProbing = true

@@ -5,6 +5,8 @@ import {
   toDestination,
   type Delivery,
   type DeliverySettings,
+  type Failure,
+  type FailureClass,
   type Receipt,
 } from '../domain/model/delivery.ts'
 import type { Channel } from '../domain/model/request.ts'
@@ -182,6 +184,12 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
 
     /** Lists the newest messages of a developer that the provider did not accept, newest first. */
     listRefusals: (name: string, developerId: string) => pool.find(name)?.refusals.list(developerId) ?? [],
+
+    /** Lets the next message probe a provider that was failing when the server ended, instead of five fail first. */
+    resumeCircuit(name: string, failure: FailureClass): void {
+      const before: Failure = { class: failure, permanent: false, at: 'account', providerCode: null }
+      pool.find(name)?.breaker.open(before, clock.now())
+    },
 
     /** Lists the providers in use, with whether their circuits are open. */
     listCircuits: () =>

@@ -236,13 +236,14 @@ export function createDispatcher(needs: DispatcherNeeds) {
       if (!handle) return
       const { breaker } = handle
       const now = clock.now()
-      const before = breaker.openState(now)
       if (state === 'connected') {
-        const transition = before && breaker.recordOutcome(accepted(null), now)
+        // A connection takes a moment, in which the circuit may become half-open.
+        const transition = breaker.isClosed() ? undefined : breaker.recordOutcome(accepted(null), now)
         if (transition) reportCircuitChange(name, transition, undefined, now)
         return
       }
       const { failure, retryMs } = state
+      const before = breaker.openState(now)
       breaker.open(failure, now + retryMs)
       const { class: cause, providerCode } = failure
       if (before?.failure.providerCode !== providerCode)

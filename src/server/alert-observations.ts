@@ -1,5 +1,4 @@
 import { isFailing } from '../shared/failing-providers.ts'
-import { statfsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { readGuardStatus } from '../domain/guard/status.ts'
 import type { GuardSettings } from '../domain/guard/settings.ts'
@@ -23,6 +22,7 @@ import {
   lateBackupChecks,
   openCircuitCheck,
 } from '../shared/operating-checks.ts'
+import type { World } from '../world/world.ts'
 import type { StoredNode } from './storage.ts'
 
 /** Looks for faults of one kind. A rejection leaves the alerts of that kind as they are. */
@@ -146,9 +146,9 @@ export function createNodeObservers(needs: {
   isShared: boolean
   /** Name of the node, if there may be others; otherwise ''. */
   node: string
-  readFreeBytes?: (dataDir: string) => number
+  world: Pick<World, 'freeBytes'>
 }): Observer[] {
-  const { config, dataDir, clock, wall, isShared, node, readFreeBytes = freeBytes } = needs
+  const { config, dataDir, clock, wall, isShared, node, world } = needs
   const observer = (kind: AlertKind, check: () => Check[]): Observer => {
     let checks: Check[] = []
     return {
@@ -162,7 +162,7 @@ export function createNodeObservers(needs: {
       ? []
       : [
           observer('backup', () => backupChecks(inspectBackups(config, dataDir), wall.now())),
-          observer('disk', () => [freeSpaceCheck(readFreeBytes(dataDir))]),
+          observer('disk', () => [freeSpaceCheck(world.freeBytes(dataDir))]),
         ]),
     observer('certificate', () =>
       certificateChecks(config, inspectCertificate({ ...config, dataDir }), wall.now()),
@@ -181,11 +181,6 @@ function backupChecks(inspection: BackupInspection, nowMs: number): Check[] {
   const { last } = inspection
   if (late.length > 0 || last === null) return late
   return [ok('backups', `the last one is ${formatAge(last.at, nowMs)} old`)]
-}
-
-function freeBytes(dataDir: string): number {
-  const { bavail, bsize } = statfsSync(dataDir)
-  return bavail * bsize
 }
 
 /** Converts the worst of some checks to a cause; none if all is well. */

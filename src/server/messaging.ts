@@ -199,6 +199,21 @@ export function createMessaging(needs: MessagingNeeds) {
     await service.configure(settings)
   }
 
+  /** Takes over the circuits that were open when this node ended: without it, an outage would seem to end with each restart. */
+  async function resumeCircuits(): Promise<void> {
+    const names = service.listProviders().map(({ name }) => name)
+    for (const circuit of await store.read.providerCircuits.list()) {
+      const { name, failure } = circuit
+      if (circuit.node !== node.name) continue
+      if (failure === 'throttled' || !names.includes(name))
+        await store.write((tx) => tx.providerCircuits.remove(circuit))
+      else {
+        service.resumeCircuit(name, failure)
+        failed.add(name)
+      }
+    }
+  }
+
   return {
     delivery,
     attempts,
@@ -227,9 +242,9 @@ export function createMessaging(needs: MessagingNeeds) {
 
     /** Opens the providers and starts sending pending messages. */
     async start(settings: DeliverySettings): Promise<void> {
-      await store.write((tx) => tx.providerCircuits.clear(node.name))
       await learning.start()
       await configure(settings)
+      await resumeCircuits()
       // No other process has a message under way, so that a receipt without a message waits for none.
       if (node.isSole) while (await receipts.expireEarly(0, expiredBatch));
       await worker.start()

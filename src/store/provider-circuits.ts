@@ -19,7 +19,6 @@ export function createProviderCircuitStore({ database, executor }: Connection): 
       // `put` is the only writer.
       return rows.map((row) => ({ ...row, failure: row.failure as FailureClass }))
     },
-    clear: (node) => circuits.delete(eq(table.node, node)),
     clearAllBut: (nodes) =>
       circuits.delete(nodes.length === 0 ? undefined : notInArray(table.node, [...nodes])),
   }

@@ -1,6 +1,6 @@
 import { dns } from 'bun'
 import { randomUUID } from 'node:crypto'
-import { fdatasync, fdatasyncSync } from 'node:fs'
+import { fdatasync, fdatasyncSync, statfsSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import net from 'node:net'
@@ -49,6 +49,10 @@ export const systemWorld: World = {
   hashPassword: (password, cost) => Bun.password.hash(password, cost),
   verifyPassword: (password, hash) => Bun.password.verify(password, hash),
   spawn: (command) => Bun.spawn([...command], { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' }),
+  freeBytes(folder) {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize
+  },
   setPriority,
   startThread: (module, data) => new Worker(module, { workerData: data }),
   onBroken(invariant, detail) {

@@ -4,12 +4,18 @@ import type { OtpRequest } from '../../src/domain/model/request.ts'
 import { createDeliveryService } from '../../src/delivery/delivery-service.ts'
 import { createFailure } from '../../src/delivery/kit/failures.ts'
 import { defineKind, type ProviderKind } from '../../src/delivery/kit/provider-kinds.ts'
-import { accepted, refused, type Provider, type SendOutcome } from '../../src/delivery/kit/provider.ts'
+import {
+  accepted,
+  refused,
+  type ConnectionState,
+  type Provider,
+  type SendOutcome,
+} from '../../src/delivery/kit/provider.ts'
 import { testClock } from '../helpers/clock.ts'
 import { createPendingRequest } from '../helpers/otp-request.ts'
 
 /** A delivery service with one provider, `main`, whose `send` and `close` the test writes. */
-async function createDispatchFixture(provider: Pick<Provider, 'send' | 'close'>) {
+async function createDispatchFixture(provider: Pick<Provider, 'send' | 'close' | 'listen'>) {
   const clock = testClock()
   const circuits: string[] = []
   const fakeKind = defineKind({
@@ -64,6 +70,30 @@ test('a probe whose send throws synchronously is uncertain, and the circuit reco
   expect(await dispatch()).toMatchObject({ kind: 'accepted', messageId: 'id' })
   expect(circuits).toEqual(['open', 'open', 'closed'])
   expect(service.listCircuits()).toEqual([{ name: 'main', isOpen: false }])
+})
+
+test('a message after a restart probes a provider that failed before, and its success closes the circuit', async () => {
+  let send = (): SendOutcome => refused(createFailure('provider_down', null))
+  const { circuits, service, dispatch } = await createDispatchFixture({ send: async () => send() })
+  service.resumeCircuit('main', 'provider_down')
+  expect(service.listCircuits()).toEqual([{ name: 'main', isOpen: false }])
+  await dispatch()
+  expect(circuits).toEqual([])
+  send = () => accepted('id')
+  await dispatch()
+  expect(circuits).toEqual(['closed'])
+})
+
+test('a connection that is made after the pause of its circuit closes the circuit', async () => {
+  let tell = (_state: ConnectionState) => {}
+  const { clock, circuits } = await createDispatchFixture({
+    send: async () => accepted('id'),
+    listen: (_onReceipt, onConnection) => void (tell = onConnection),
+  })
+  tell({ failure: createFailure('provider_down', null), retryMs: 1_000 })
+  clock.advance(1_020)
+  tell('connected')
+  expect(circuits).toEqual(['open', 'closed'])
 })
 
 test('a removed provider that fails to close does not change the outcome of its last message', async () => {

@@ -59,11 +59,10 @@ export const hasOpenssl = Bun.which('openssl') !== null
 if (!hasOpenssl) process.stderr.write('Skipped: tests of webhooks over TLS. Install openssl to run them.\n')
 
 /** Creates a key and a self-signed certificate for a name. A client that trusts `cert` trusts the server. */
-export function makeCertificate(name: string): { key: string; cert: string } {
+export function makeCertificate(name: string, days = 2): { key: string; cert: string } {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-tls-'))
   try {
-    const options =
-      'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -days 2'
+    const options = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -days ${days}`
     const subjectArgs = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`]
     const result = Bun.spawnSync(['openssl', ...options.split(' '), ...subjectArgs], { cwd: folder })
     if (!result.success) throw new Error(`openssl: ${result.stderr.toString()}`)

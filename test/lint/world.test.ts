@@ -25,11 +25,6 @@ const exceptions: ReadonlyArray<{ path: string; kinds: readonly Kind[]; reason: 
     kinds: ['clock', 'timers', 'chance', 'files'],
     reason: 'commands of the operator, each a process of its own next to the server',
   },
-  {
-    path: 'src/server/alert-observations.ts',
-    kinds: ['files'],
-    reason: 'reads the free space of the disk, which decides nothing but an alert',
-  },
   { path: 'src/client/', kinds: ['clock', 'timers', 'chance', 'network'], reason: 'runs in other programs' },
   { path: 'src/docs/', kinds: ['processes'], reason: 'runs in the build' },
   {

@@ -122,7 +122,7 @@ describeEachDatabase('a day with every fault', (database) => {
           wall: { now: () => wall.now() },
           isShared: false,
           node: '',
-          readFreeBytes: () => free,
+          world: { freeBytes: () => free },
         }).filter(({ kind }) => kind !== 'clock')
         const clockOnly = createNodeObservers({
           config,
@@ -131,6 +131,7 @@ describeEachDatabase('a day with every fault', (database) => {
           wall: { now: () => clock.now() + wallOffsetMs },
           isShared: false,
           node: '',
+          world: { freeBytes: () => free },
         }).filter(({ kind }) => kind === 'clock')
         const { sendDue } = createNoticeSender({
           store,

@@ -15,6 +15,16 @@ export type DiskFaults = {
   fails: number
 }
 
+/** The machine of the server, besides its files and network. */
+export type Machine = Pick<World, 'freeBytes' | 'spawn'>
+
+const plainMachine: Machine = {
+  freeBytes: () => 50e9,
+  spawn() {
+    throw new Error('nothing is spawned')
+  },
+}
+
 /** A process of the server. */
 export type Node = {
   /** Schedules a call, unless the process has ended then; while it is paused, the call waits. */
@@ -44,13 +54,14 @@ export type NodeNeeds = {
   /** Called when a flush has failed. */
   onFlushFailed(): void
   addresses: ReadonlyMap<string, string>
+  machine?: Machine | undefined
   onLog(line: string): void
   onBroken(invariant: string, detail: string): void
 }
 
 /** Starts the whole server in a process of the simulated world. @throws the error of the start */
 export async function startNode(needs: NodeNeeds): Promise<Node> {
-  const { scheduler, chance, network, disk } = needs
+  const { scheduler, chance, network, disk, machine = plainMachine } = needs
   const bootedAt = scheduler.now() - 60_000
   let isAlive = true
   let pausedUntil = 0
@@ -118,10 +129,12 @@ export async function startNode(needs: NodeNeeds): Promise<Node> {
     request: (url, options) => network.request(node, url, options),
     fetch: () => Promise.reject(new Error('nothing is fetched')),
     listen(options) {
-      handler = options.fetch as typeof handler
+      const own = options.fetch as typeof handler
+      handler = own
       const server = {
         port: options.port === 0 ? 8080 : options.port,
-        stop: async () => void (handler = undefined),
+        // Another listener may have the port by now, with another certificate.
+        stop: async () => void (handler = handler === own ? undefined : handler),
         requestIP: () => ({ address: '192.0.2.1', port: 1, family: 'IPv4' }),
         timeout: () => {},
       }
@@ -147,9 +160,7 @@ export async function startNode(needs: NodeNeeds): Promise<Node> {
     // As slow as the real ones, and recognized as the same format.
     hashPassword: (password) => later(chance.around(80), () => fakeHash(password)),
     verifyPassword: (password, hash) => later(chance.around(80), () => fakeHash(password) === hash),
-    spawn: () => {
-      throw new Error('nothing is spawned')
-    },
+    ...machine,
     setPriority: () => {},
     startThread() {
       const thread = { on: () => thread, unref: () => {}, terminate: () => {} }
@@ -184,7 +195,12 @@ export async function startNode(needs: NodeNeeds): Promise<Node> {
     failed: Promise.resolve(),
     url: '',
   }
-  const running: RunningServer = await startServer(needs.config, { log, world, version: '0.0.0-sim' })
+  const running: RunningServer = await startServer(needs.config, {
+    log,
+    world,
+    version: '0.0.0-sim',
+    command: ['otpd'],
+  })
   return Object.assign(node, { failed: running.failed, url: running.url })
 }
 

@@ -1,11 +1,12 @@
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { simulateAlertDay } from './alert-day.ts'
 import { makePlan, makeShopPlan, type Plan } from './plan.ts'
 import { shrink } from './shrink.ts'
 import { simulate, type SimulationResult } from './simulate.ts'
 
-const usage = `npm run sim -- [--seed N] [--until T] [--seconds S] [--trace FILE] [--repeat N] [--shop DAYS]
+const usage = `npm run sim -- [--seed N] [--until T] [--seconds S] [--trace FILE] [--repeat N] [--shop DAYS] [--alerts]
 
 Runs the whole server on simulated time, network and disk. A seed decides everything, so it repeats a finding exactly.
 
@@ -15,6 +16,7 @@ Runs the whole server on simulated time, network and disk. A seed decides everyt
   --trace    writes what happened, one line each
   --repeat   runs a seed that often, and compares the traces
   --shop     days of a small shop, with 100 calls an hour and hardly a fault; its seed is 1 by default
+  --alerts   28 hours with every fault that one node can have, and a restart every 95 minutes
   --plain    leaves a failing plan as it is: shrinking runs it up to a hundred times
 `
 
@@ -26,6 +28,7 @@ const { values } = parseArgs({
     trace: { type: 'string' },
     repeat: { type: 'string', default: '1' },
     shop: { type: 'string' },
+    alerts: { type: 'boolean', default: false },
     plain: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -79,6 +82,19 @@ async function runSeed(seed: number): Promise<boolean> {
   return false
 }
 
+/** Runs the day of alerts. @returns whether each began and ended once */
+async function runAlertDay(): Promise<boolean> {
+  const file = values.trace === undefined ? undefined : openSync(values.trace, 'w')
+  const day = await simulateAlertDay(file === undefined ? undefined : (line) => void writeSync(file, line))
+  if (file !== undefined) closeSync(file)
+  simulatedMs += day.simulatedMs
+  plans++
+  for (const fault of day.faults) print(fault)
+  if (day.faults.length === 0)
+    print(`each alert began and ended once: ${day.told.join(', ')}; ${day.restarts} restarts`)
+  return day.faults.length === 0
+}
+
 /** Runs a seed several times. @returns whether all traces are equal, and all rules held */
 async function compareRuns(seed: number, times: number): Promise<boolean> {
   const hashes = new Set<string>()
@@ -97,7 +113,9 @@ const startedAt = realNow()
 const cpuAtStart = process.cpuUsage()
 let isHeld = true
 const repeat = Number(values.repeat)
-if (seedGiven !== undefined) {
+if (values.alerts) {
+  isHeld = await runAlertDay()
+} else if (seedGiven !== undefined) {
   const seed = Number(seedGiven)
   isHeld = repeat > 1 ? await compareRuns(seed, repeat) : await runSeed(seed)
 } else {

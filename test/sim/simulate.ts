@@ -1,9 +1,8 @@
 import { checkAtRest } from './checks.ts'
-import { replaceGlobals } from './globals.ts'
 import type { Violation } from './model.ts'
 import { schedulePlan } from './play.ts'
 import type { Plan } from './plan.ts'
-import { current, openSimulation } from './simulation.ts'
+import { openSimulation } from './simulation.ts'
 
 export type SimulationResult = {
   violations: Violation[]
@@ -15,17 +14,8 @@ export type SimulationResult = {
   calls: number
 }
 
-let isReplaced = false
-
 /** Plays a plan against a new server, and checks what is left. */
 export async function simulate(plan: Plan, onTrace?: (line: string) => void): Promise<SimulationResult> {
-  if (!isReplaced) {
-    replaceGlobals(
-      () => current.scheduler,
-      () => current.libraries,
-    )
-    isReplaced = true
-  }
   const simulation = await openSimulation(plan, onTrace ? { onTrace } : {})
   try {
     const { scheduler } = simulation

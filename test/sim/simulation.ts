@@ -10,14 +10,15 @@ import { createClient, type Outcome } from './client.ts'
 import { openDisk, type Disk } from './disk.ts'
 import { createModel, type Violation } from './model.ts'
 import { createNetwork, noFaults } from './network.ts'
-import { startNode, type DiskFaults, type Node } from './node.ts'
+import { startNode, type DiskFaults, type Machine, type Node } from './node.ts'
 import { createReceiver, createSimulatedProvider, type ReceivedEvent } from './peers.ts'
 import type { Plan } from './plan.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 import { adminEmail, adminPassword, createShop, receiverHost, type Shop } from './shop.ts'
+import { replaceGlobals } from './globals.ts'
 import { createLogReader, type LogReader } from './log-reader.ts'
 
-const startAt = Date.UTC(2026, 0, 5, 9)
+const usualStart = Date.UTC(2026, 0, 5, 9)
 const calmDisk: DiskFaults = { flushMs: 1, fails: 0 }
 export const limits = { sendPerMinute: 30, verifyPerMinute: 60 }
 
@@ -25,15 +26,34 @@ export type Simulation = Awaited<ReturnType<typeof openSimulation>>
 
 /** The scheduler and the dice of the simulation that runs: for libraries, which use globals. */
 export const current: { scheduler: Scheduler; libraries: Chance } = {
-  scheduler: createScheduler(startAt),
+  scheduler: createScheduler(usualStart),
   libraries: createChance(0, 'libraries'),
 }
+
+let isReplaced = false
 
 /** Folder on a file system in memory. */
 export const makeFolder = () => mkdtempSync('/dev/shm/otpd-sim-')
 
+export type SimulationOptions = {
+  onTrace?: (line: string) => void
+  startAt?: number
+  /** Changes the configuration of each process. */
+  configure?: (config: Config) => Config
+  /** Adds to the database before the first start. */
+  fillDatabase?: (connection: Database) => void
+  machine?: Machine
+}
+
 /** Starts a server with its world: peers, disk, callers, and the rules that watch it. */
-export async function openSimulation(plan: Plan, options: { onTrace?: (line: string) => void } = {}) {
+export async function openSimulation(plan: Plan, options: SimulationOptions = {}) {
+  const { startAt = usualStart, configure = (config) => config } = options
+  if (!isReplaced)
+    replaceGlobals(
+      () => current.scheduler,
+      () => current.libraries,
+    )
+  isReplaced = true
   const scheduler = createScheduler(startAt)
   current.scheduler = scheduler
   current.libraries = createChance(plan.seed, 'libraries')
@@ -98,7 +118,7 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
         onViolation({ rule: 'no unexpected error', detail: line.trim().slice(0, 600) })
     }
     const started = await startNode({
-      config: makeConfig(folder),
+      config: configure(makeConfig(folder, startAt)),
       scheduler,
       chance: chanceOf(`node ${generation}`),
       network,
@@ -106,6 +126,7 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
       diskFaults: () => diskFaults,
       onFlushFailed: () => void (brokenGeneration = number),
       addresses: new Map([[receiverHost, '93.184.216.34']]),
+      machine: options.machine,
       onLog: logOf,
       onBroken: (invariant, detail) => onViolation({ rule: `invariant ${invariant}`, detail }),
     })
@@ -145,7 +166,7 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
     return restarting
   }
 
-  createFirstDatabase(folderOf(0))
+  createFirstDatabase(folderOf(0), startAt, options.fillDatabase)
   const client = createClient({
     scheduler,
     chance: chanceOf('client'),
@@ -201,12 +222,17 @@ export async function openSimulation(plan: Plan, options: { onTrace?: (line: str
 const masterKey = Buffer.from(Array.from({ length: 32 }, (_, index) => index * 7 + 1))
 
 /** Creates the database. A migration takes a key from the dice of SQLite, which have no seed. */
-function createFirstDatabase(folder: string): void {
+function createFirstDatabase(
+  folder: string,
+  startAt: number,
+  fill: SimulationOptions['fillDatabase'] = () => {},
+): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   createDatabase(folder, { configured: masterKey, isForced: false, now: startAt })
   const connection = new Database(dataFiles(folder).database)
   const key = current.libraries.fill(Buffer.alloc(32)).toString('hex')
   connection.run(`update meta set value = ? where name = 'event_id_key'`, [key])
+  fill(connection)
   connection.close()
 }
 
@@ -223,7 +249,7 @@ export async function runWhile<T>(scheduler: Scheduler, work: Promise<T>): Promi
 
 export const isAnswered = ({ answer }: Outcome) => answer !== undefined
 
-function makeConfig(dataDir: string): Config {
+function makeConfig(dataDir: string, startAt: number): Config {
   const files = new Map([
     ['/sim/password', adminPassword],
     ['/sim/key', masterKey.toString('hex')],

@@ -2,12 +2,12 @@ import { resolvesAfterMs, type AlertEvent, type AlertNotice } from '../../domain
 import { formatAge } from '../../shared/operating-checks.ts'
 
 /** Formats the title of a notice: `Critical: disk space: 90 MB free`. */
-export function alertTitle({ event, severity, message, since, at }: AlertNotice): string {
+export function alertTitle({ event, kind, severity, message, since, at }: AlertNotice): string {
   const severityName = severity === 'critical' ? 'Critical' : 'Warning'
   const prefixes: Record<AlertEvent, string> = {
     firing: severityName,
     reminder: `Still: ${severityName}`,
-    resolved: `Resolved after ${formatAge(since, at - resolvesAfterMs)}`,
+    resolved: `Resolved after ${formatAge(since, at - resolvesAfterMs(kind))}`,
     test: 'Test',
   }
   return `${prefixes[event]}: ${message}`

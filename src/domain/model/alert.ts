@@ -1,4 +1,4 @@
-import { minuteMs } from '../../shared/durations.ts'
+import { hourMs, minuteMs } from '../../shared/durations.ts'
 
 /** Kinds of faults that alerts are sent for. */
 export const alertKinds = [
@@ -41,8 +41,12 @@ export type Alert = AlertCause & {
   clearedAt: number | null
 }
 
-/** How long a fault must be gone before its alert is resolved, so that one that comes and goes is one alert. */
-export const resolvesAfterMs = 5 * minuteMs
+/**
+ * Returns how long a fault must be gone before its alert is resolved, so that one that comes and goes is one alert. The guard
+ * counts 24 hours, in which single messages raise its alert again, and a conversion changes with every code.
+ */
+export const resolvesAfterMs = (kind: AlertNotice['kind']): number =>
+  kind === 'guard' || kind === 'conversion' ? 6 * hourMs : 5 * minuteMs
 
 export type AlertEvent = 'firing' | 'reminder' | 'resolved' | 'test'
 

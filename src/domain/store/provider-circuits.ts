@@ -6,8 +6,6 @@ export type ProviderCircuitStore = {
   remove(circuit: Pick<OpenCircuit, 'node' | 'name'>): Promise<void>
   /** Lists the circuits by provider, then by node. */
   list(): Promise<OpenCircuit[]>
-  /** Deletes the circuits of a node, whose circuits are closed when it starts. */
-  clear(node: string): Promise<void>
   /** Deletes the circuits of all other nodes. */
   clearAllBut(nodes: readonly string[]): Promise<void>
 }

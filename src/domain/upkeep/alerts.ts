@@ -127,7 +127,7 @@ function createTransitions(tx: Pick<Stores, 'alerts'>, destinations: Destination
     async miss(alert: Alert, describe: Observation['describe'] = () => undefined) {
       if (alert.firedAt === null) return void (await tx.alerts.delete(alert))
       if (alert.clearedAt === null) return tx.alerts.update(alert, { clearedAt: now })
-      if (now - alert.clearedAt < resolvesAfterMs) return
+      if (now - alert.clearedAt < resolvesAfterMs(alert.kind)) return
       if (!(await tx.alerts.delete(alert))) return
       await queue('resolved', { ...alert, message: describe(alert.subject) ?? alert.message })
     },
