@@ -5,30 +5,18 @@ import { type FilterPlaceholders, inJson, prepareFiltered, textParam } from './e
 import type { Connection } from './engine/connection.ts'
 import { prepareFind } from './engine/on-table.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import type { EventIds } from '../domain/model/event-ids.ts'
-import { createIds } from '../domain/model/ids.ts'
-import type { LogEntry, NewLogEntry } from '../domain/model/log-entry.ts'
-import type { InboxMessage } from '../domain/store/inbox.ts'
-import type { Stores } from '../domain/store/store.ts'
-import type { NewDelivery } from '../domain/store/webhook-outbox.ts'
-import { compareKeys } from './engine/key-order.ts'
-import { columnsOf, insertInto } from './engine/row-writes.ts'
-import type { Sealing } from './engine/sealing.ts'
-import type { Tables } from './engine/tables.ts'
-import { afterLastSeq, loadEventIds, payloadRow, phoneRow } from './event-ids.ts'
-import { inOrder, loadListed } from './sqlite/load-listed.ts'
+import type { SqliteState } from './engine/sqlite-state.ts'
+import type { LogEntry } from '../domain/model/log-entry.ts'
+import { unreadablePhone } from '../domain/model/pseudonyms.ts'
+import { createVersionedCache } from '../domain/model/versioned-cache.ts'
+import { loadEventIds, phoneRow } from './event-ids.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
 import { logLists, typeLists } from './sqlite/list-numbers.ts'
-import { addToList, type ChangeEntryLists, createEntryLists, removeFromList } from './list-changes.ts'
-import { createListSources } from './list-sources.ts'
+import { createEntryLists, removeFromList } from './list-changes.ts'
+import { createListSources, inOrder, loadListed } from './list-reads.ts'
+import { createEventAppending, type AppendNeeds } from './event-appending.ts'
 import { createEventLocator } from './event-positions.ts'
-import { createOpenedEntries } from './opened-entries.ts'
 import { onlyOwn, ownerShortId, pageOf, type OwnerShortId } from './ownership.ts'
-
-type AppendNeeds = Pick<Stores, 'inbox' | 'webhookOutbox'> & {
-  /** Called with the developer's id for each new entry, before its transaction commits. */
-  onEvent(developerId: string): void
-}
 
 /** Creates the store of the event log. */
 export function createEventStore(connection: Connection, needs: AppendNeeds): EventStore {
@@ -70,8 +58,8 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
   )
 
   type Row = Awaited<ReturnType<typeof listPage>>[number]
-  function toEntries(rows: readonly Row[], ids: EventIds): LogEntry[] {
-    const newIds = ids.encodeAll(rows)
+  async function toEntries(rows: readonly Row[]): Promise<LogEntry[]> {
+    const newIds = (await loadEventIds(connection)).encodeAll(rows)
     return rows.map((row, index) => ({
       ...row,
       id: row.id ?? newIds[index] ?? '',
@@ -84,7 +72,7 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
   const changeEntryLists = createEntryLists(connection)
 
   /** Loads a page on PostgreSQL: one type at a time, each in the order of its index. */
-  async function loadPage(developerId: string, { appId, ...query }: LogQuery, ids: EventIds) {
+  async function loadPage(developerId: string, { appId, ...query }: LogQuery) {
     const owner = { developerId, appId }
     const { environment } = query
     if (appId !== undefined && environment !== undefined && (await findEnvironment(appId)) !== environment)
@@ -102,7 +90,7 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
     const sorted = rows
       .filter(({ seq }) => seq <= newest)
       .toSorted((a, b) => (isAscending ? a.seq - b.seq : b.seq - a.seq))
-    return toEntries(sorted.slice(0, query.limit), ids)
+    return toEntries(sorted.slice(0, query.limit))
   }
 
   const isInTransaction = executor !== database.read
@@ -110,25 +98,25 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
   const openedEntries = isInTransaction || !database.sqlite ? undefined : createOpenedEntries(database.sqlite)
 
   /** Loads entries on SQLite. */
-  const loadEntries = async (seqs: readonly number[], ids: EventIds) =>
-    toEntries(await listSeqs({ seqs: JSON.stringify(seqs) }), ids)
+  const loadEntries = async (seqs: readonly number[]) =>
+    toEntries(await listSeqs({ seqs: JSON.stringify(seqs) }))
 
   return {
     ...createEventAppending(connection, changeEntryLists, needs),
 
     async list(developerId, query) {
-      const ids = await loadEventIds(connection)
       const lists = database.sqlite?.lists
-      if (!lists) return loadPage(developerId, query, ids)
+      if (!lists) return loadPage(developerId, query)
       const { appId, environment, types, limit, beforeSeq, afterSeq } = query
       const filter = types && [...new Set(types)].map((type) => typeLists[type])
       const sources = await findSources({ developerId, appId, environment }, filter)
       const range = afterSeq === undefined ? { before: beforeSeq } : { after: afterSeq }
-      const load = (seqs: readonly number[]) => loadEntries(seqs, ids)
       // The newest entries are read again and again, older ones seldom.
       const kept = beforeSeq === undefined ? openedEntries : undefined
       return loadListed(lists, sources, range, limit, async (seqs: number[]) => {
-        const entries = kept ? await kept.get(seqs, load) : inOrder(seqs, await load(seqs), ({ seq }) => seq)
+        const entries = kept
+          ? await kept.get(seqs, loadEntries)
+          : inOrder(seqs, await loadEntries(seqs), ({ seq }) => seq)
         const isOwn = entries.every((entry) => entry === undefined || entry.developerId === developerId)
         return isOwn ? entries : undefined
       })
@@ -170,101 +158,38 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
   }
 }
 
-/** Creates the part of the event log that appends entries, with the webhooks and inbox messages that refer to them. */
-function createEventAppending(
-  connection: Connection,
-  changeEntryLists: ChangeEntryLists,
-  { inbox, webhookOutbox, onEvent }: AppendNeeds,
-): Pick<EventStore, 'reserve' | 'lockEndpoints' | 'append'> {
-  const { database, executor, sealing } = connection
-  const { counters } = database.tables
-  const p = sql.placeholder
-  // SQLite
-  const allocateSeqs = database.prepare(() =>
-    executor
-      .update(counters)
-      .set({ value: sql`${counters.value} + ${p('count')}` })
-      .where(eq(counters.name, 'event_seq'))
-      .returning({ value: counters.value }),
-  )
-  const insert = database.writeRows(executor, insertEvents(database.tables, sealing))
-  // PostgreSQL
-  const counterColumns = columnsOf<typeof counters, { name: string; value: number }>(counters, {})
-  const addToCounter = database.writeRows(
-    executor,
-    insertInto(counterColumns, { onConflict: { key: ['name'], others: 'add' } }),
-  )
-  const createId = (at: number) => createIds({ now: () => at }, database.world.random)('evt')
+/** About one megabyte. */
+const entriesMax = 2_000
 
-  async function allocate(count: number): Promise<number> {
-    const [counter] = await allocateSeqs({ count })
-    if (!counter) throw new Error('the counter of log entries is missing')
-    return counter.value - count + 1
-  }
-
-  /**
-   * Allocates the numbers of entries on PostgreSQL, where the transaction must not wait for an answer while it holds the
-   * counter: they are offsets, see `afterLastSeq`.
-   */
-  function allocateOffsets(count: number): number {
-    addToCounter([{ name: 'event_seq', value: count }])
-    return 1 - count
-  }
+/**
+ * Keeps log entries that were read, with their phones opened, in memory only: the newest page is read again and again.
+ * The caller gets the same object each time. All are dropped when any process deletes entries or replaces a phone.
+ */
+export function createOpenedEntries({ log, refresh }: Pick<SqliteState, 'log' | 'refresh'>) {
+  const entries = createVersionedCache<LogEntry>(entriesMax)
 
   return {
-    reserve: async (count) => (database.postgres ? undefined : allocate(count)),
-
-    lockEndpoints(events) {
-      const [first] = events
-      if (!first || !database.postgres) return
-      const ids = events.flatMap(({ deliveries = [] }) => deliveries.map(({ endpointId }) => endpointId))
-      webhookOutbox.lockEndpoints([...new Set(ids)].toSorted(compareKeys), first.entry.at)
-    },
-
-    async append(events, reserved) {
-      const { length } = events
-      const first = reserved ?? (database.postgres ? allocateOffsets(length) : await allocate(length))
-      const rows: NewEventRow[] = []
-      const messages: InboxMessage[] = []
-      const outgoing: NewDelivery[] = []
-      for (const [index, event] of events.entries()) {
-        const { entry, deliveries = [], toPayload, inbox: message } = event
-        const { type, developerId, appId, requestId, at } = entry
-        const seq = first + index
-        const row: NewEventRow = { ...entry, seq, id: null, payload: null }
-        if (toPayload && deliveries.length > 0) {
-          // On PostgreSQL the number is not known yet: a payload gets an id of its own, which the entry keeps.
-          row.id = database.postgres ? createId(at) : null
-          const id = row.id ?? (await loadEventIds(connection)).encode(at, seq)
-          const body = toPayload(id)
-          row.payload = body
-          const about = { developerId, appId, eventSeq: seq, type, now: at, payload: { id, body } }
-          outgoing.push(...deliveries.map((delivery) => ({ ...delivery, ...about })))
-        }
-        rows.push(row)
-        if (message && requestId !== null) messages.push({ ...message, seq, requestId, sentAt: at })
-        await changeEntryLists(addToList, row)
-        onEvent(developerId)
+    /**
+     * Returns entries in the order of their numbers; undefined for a number without an entry.
+     *
+     * @param load loads those that are not kept
+     */
+    async get(
+      seqs: readonly number[],
+      load: (missing: readonly number[]) => Promise<LogEntry[]>,
+    ): Promise<Array<LogEntry | undefined>> {
+      refresh()
+      const version = log.current()
+      const kept = seqs.map((seq) => entries.get(`${seq}`, version))
+      const missing = seqs.filter((_, index) => kept[index] === undefined)
+      if (missing.length === 0) return kept
+      const loaded = await load(missing)
+      for (const entry of loaded) {
+        if (entry.phone !== unreadablePhone) entries.set(`${entry.seq}`, version, entry)
       }
-      insert(rows)
-      inbox.insert(messages)
-      if (outgoing.length === 0) return first
-      // Endpoints by their ids: the lock order on PostgreSQL, and the one in which SQLite leases.
-      await webhookOutbox.insert(outgoing.toSorted((a, b) => compareKeys(a.endpointId, b.endpointId)))
-      return first
+      const found = inOrder(missing, loaded, ({ seq }) => seq)
+      let next = 0
+      return kept.map((entry) => entry ?? found[next++])
     },
   }
 }
-
-/** An entry to insert, with the number and id that it gets. */
-type NewEventRow = NewLogEntry & { seq: number; id: string | null; payload: string | null }
-
-/** Writes an insert of entries; phone and payload are encrypted. */
-const insertEvents = ({ events }: Pick<Tables, 'events'>, sealing: Sealing) =>
-  insertInto(
-    columnsOf<typeof events, NewEventRow>(events, {
-      phone: (entry) => sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
-      payload: (entry) => sealing.sealText('events.payload', payloadRow(entry), entry.payload),
-    }),
-    { computed: { seq: afterLastSeq('given.seq') } },
-  )

@@ -11,7 +11,7 @@ import {
 import { pageAfter } from './engine/page-after.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
 import type { Connection } from './engine/connection.ts'
-import { inOrder, loadListed } from './sqlite/load-listed.ts'
+import { inOrder, loadListed } from './list-reads.ts'
 import { createPhoneWrites, isUnused, openRecord, type PhoneRow } from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { userLists } from './sqlite/list-numbers.ts'

@@ -8,7 +8,7 @@ import type { Connection } from './engine/connection.ts'
 import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
 import { onTable } from './engine/on-table.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { inOrder, loadListed } from './sqlite/load-listed.ts'
+import { inOrder, loadListed } from './list-reads.ts'
 import { deliveryList } from './sqlite/list-numbers.ts'
 import { changeDeliveryLists } from './list-changes.ts'
 import {

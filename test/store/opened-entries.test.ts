@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { LogEntry } from '../../src/domain/model/log-entry.ts'
-import { createOpenedEntries } from '../../src/store/opened-entries.ts'
+import { createOpenedEntries } from '../../src/store/events.ts'
 import { createStore } from '../../src/store/store.ts'
 import { openTestSqlite, registerShortIds } from '../helpers/databases.ts'
 import { testKeys } from '../helpers/keys.ts'

@@ -73,37 +73,3 @@ function mergeSql({ from, to, extreme, order }: Direction): string {
       order by 1 ${order} nulls last limit ?3)
     select key, owner, list from page where key is not null`
 }
-
-/** Merges sorted pages of the same range, without duplicates. */
-export function mergePages(pages: Iterable<readonly ListKey[]>, range: ListRange, limit: number): ListKey[] {
-  const isBefore = 'after' in range ? (a: ListKey, b: ListKey) => a < b : (a: ListKey, b: ListKey) => a > b
-  let merged: readonly ListKey[] = []
-  for (const page of pages) {
-    const [first] = page
-    const last = merged.at(-1)
-    if (first === undefined) continue
-    // Most pages have nothing for a list of many.
-    if (merged.length === limit && last !== undefined && !isBefore(first, last)) continue
-    merged = merged.length === 0 ? page : mergeTwo(merged, page, isBefore, limit)
-  }
-  return [...merged]
-}
-
-function mergeTwo(
-  a: readonly ListKey[],
-  b: readonly ListKey[],
-  isBefore: (a: ListKey, b: ListKey) => boolean,
-  limit: number,
-): ListKey[] {
-  const merged: ListKey[] = []
-  for (let i = 0, j = 0; merged.length < limit;) {
-    const [left, right] = [a[i], b[j]]
-    if (left === undefined && right === undefined) break
-    const isLeft = right === undefined || (left !== undefined && !isBefore(right, left))
-    const key = isLeft ? left : right
-    if (left === key) i++
-    if (right === key) j++
-    if (key !== undefined) merged.push(key)
-  }
-  return merged
-}

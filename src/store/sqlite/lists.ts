@@ -2,8 +2,8 @@ import type { Database as SqliteConnection } from 'bun:sqlite'
 import { createBackgroundWork, lazy, type TransactionHooks } from './memory-state.ts'
 import type { ListKey, ListOwner, ListRange, Lists } from '../engine/sqlite-state.ts'
 import { createVersionedCache } from '../../domain/model/versioned-cache.ts'
-import { createListPages, mergePages, type List } from './list-pages.ts'
-import { createRecentLists, inStoredOrder, type RecentLists } from './recent-lists.ts'
+import { createListPages, type List } from './list-pages.ts'
+import { createRecentLists, inStoredOrder, mergePages, type RecentLists } from './recent-lists.ts'
 import type { World } from '../../world/world.ts'
 
 export type ListLimits = {

@@ -4,7 +4,7 @@ import { otpStatuses, type OtpRequest, type OtpStatus } from '../../../src/domai
 import type { Store } from '../../../src/domain/store/store.ts'
 import type { LogType } from '../../../src/shared/event-kinds.ts'
 import { logLists, requestsLists, statusLists, typeLists } from '../../../src/store/sqlite/list-numbers.ts'
-import { createListSources } from '../../../src/store/list-sources.ts'
+import { createListSources } from '../../../src/store/list-reads.ts'
 import { createPendingRequest } from '../../helpers/otp-request.ts'
 import { readConnection } from '../../helpers/sealed-rows.ts'
 import { registerDeletedApplications, registerShortIds } from '../../helpers/databases.ts'
