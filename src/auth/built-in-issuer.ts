@@ -171,19 +171,14 @@ export function createBuiltInVerifier(needs: {
     limits: localKeyLimits,
     version: signingKeys.version,
   })
-  const { verify } = createIdTokenVerifier({
+  return createIdTokenVerifier({
     issuer: issuerUrl,
+    accountIssuer: builtInIssuer,
     audiences: [builtInClientId],
     keys,
     clock,
     lifetime,
   })
-  return {
-    async verify(token) {
-      const { sid, ...login } = await verify(token)
-      return { ...login, issuer: builtInIssuer, sessionId: sid }
-    },
-  }
 }
 
 const grantError = (error: TokenErrorResponse['error'], description: string): TokenErrorResponse => ({

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose'
 import type { TokenLogin } from '../domain/accounts/developers.ts'
 import { ServiceError } from '../domain/model/errors.ts'
@@ -5,11 +6,12 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { KeySet, KeySource } from './jwks.ts'
 import { isStrictJws } from './strict-jws.ts'
 import { hourMs, minuteMs } from '../shared/durations.ts'
-import { createTokenCache, type VerifiedIdToken } from './token-cache.ts'
 
 type IdTokenVerifierOptions = {
   /** Compared exactly, including a trailing slash. A function if it is known only once the server listens. */
   issuer: string | (() => string)
+  /** Issuer of the accounts, if it is not that of the tokens. */
+  accountIssuer?: string
   /** Accepted audiences (client ids); at least one. */
   audiences: readonly string[]
   keys: KeySource
@@ -43,13 +45,12 @@ const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
  * again each time.
  */
 export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
-  const { audiences, keys, clock, lifetime } = options
+  const { audiences, keys, clock, lifetime, accountIssuer } = options
   const issuerOption = options.issuer
-  const currentIssuer = typeof issuerOption === 'string' ? () => issuerOption : issuerOption
   const cache = createTokenCache(keys, toleranceSeconds * 1000)
   let reportedAtMs = -Infinity
 
-  function requireShortLifetime({ issuedAtMs, expiresAtMs }: VerifiedIdToken, nowMs: number) {
+  function requireShortLifetime({ issuedAtMs, expiresAtMs }: TokenLogin, nowMs: number) {
     const hours = (expiresAtMs - issuedAtMs) / hourMs
     if (hours <= lifetime.maxHours) return
     if (nowMs - reportedAtMs >= minuteMs) {
@@ -64,13 +65,12 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
      * @throws UNAUTHENTICATED with reason TOKEN_MISSING, TOKEN_EXPIRED or TOKEN_INVALID
      * @throws UNAVAILABLE with reason IDENTITY_PROVIDER_UNAVAILABLE when the provider's keys cannot be loaded
      */
-    async verify(token: string | undefined): Promise<VerifiedIdToken> {
+    async verify(token: string | undefined): Promise<TokenLogin> {
       if (!token) throw unauthenticated('TOKEN_MISSING', 'An ID token or an API token is required.')
       if (token.length > tokenBytesMax) throw invalidToken()
       const nowMs = clock.now()
-      const issuer = currentIssuer()
       const cached = await cache.get(token, nowMs)
-      if (cached?.issuer === issuer) return cached
+      if (cached) return cached
       if (!isStrictJws(token)) throw invalidToken()
       try {
         let keySet: KeySet | undefined
@@ -79,6 +79,7 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
           keySet = set
           return key
         }
+        const issuer = typeof issuerOption === 'string' ? issuerOption : issuerOption()
         const { payload, protectedHeader } = await jwtVerify(token, findKey, {
           issuer,
           audience: [...audiences],
@@ -89,7 +90,7 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
         })
         if (!isIdTokenType(protectedHeader.typ, payload)) throw invalidToken()
         if (!isAcceptedAudience(payload, audiences)) throw invalidToken()
-        const verified = readClaims(payload, issuer, nowMs)
+        const verified = readClaims(payload, accountIssuer ?? issuer, nowMs)
         requireShortLifetime(verified, nowMs)
         if (keySet) cache.set(token, verified, keySet, nowMs)
         return verified
@@ -124,12 +125,12 @@ function isAcceptedAudience(payload: JWTPayload, audiences: readonly string[]): 
   return typeof authorizedParty === 'string' && audiences.includes(authorizedParty)
 }
 
-function readClaims(payload: JWTPayload, issuer: string, nowMs: number): VerifiedIdToken {
+function readClaims(payload: JWTPayload, issuer: string, nowMs: number): TokenLogin {
   const { sub, iat, exp, email, email_verified: emailVerified, name, sid } = payload
   if (typeof sub !== 'string' || sub === '' || sub.length > subjectLengthMax) throw invalidToken()
   if (typeof iat !== 'number' || iat > nowMs / 1000 + toleranceSeconds) throw invalidToken()
   if (typeof exp !== 'number') throw invalidToken()
-  const verified: VerifiedIdToken = {
+  const verified: TokenLogin = {
     issuer,
     subject: sub,
     issuedAtMs: iat * 1000,
@@ -141,9 +142,53 @@ function readClaims(payload: JWTPayload, issuer: string, nowMs: number): Verifie
     verified.emailVerified = emailVerified === true || emailVerified === 'true'
   }
   if (typeof name === 'string' && name !== '') verified.name = name
-  if (typeof sid === 'string' && sid !== '') verified.sid = sid
+  if (typeof sid === 'string' && sid !== '') verified.sessionId = sid
   return verified
 }
+
+type CacheEntry = { verified: TokenLogin; keySet: KeySet; verifiedAtMs: number }
+
+const entriesMax = 1000
+
+/**
+ * Caches verified tokens by their hash, because verifying a signature costs more than the rest of a console
+ * request. An entry is valid only for the key set that verified it, so that a withdrawn key is refused after
+ * the next load.
+ *
+ * @param toleranceMs how long a token is accepted after its expiry
+ */
+function createTokenCache(keys: Pick<KeySource, 'trustedKeySet'>, toleranceMs: number) {
+  const entries = new Map<string, CacheEntry>()
+  let lastKeySet: KeySet | undefined
+
+  return {
+    /**
+     * Returns a cached result; undefined if the token must be verified, also after its expiry or a clock
+     * rollback.
+     *
+     * @throws UNAVAILABLE when the token is cached but no keys are trusted
+     */
+    async get(token: string, nowMs: number): Promise<TokenLogin | undefined> {
+      const entry = entries.get(tokenHash(token))
+      if (!entry || entry.keySet !== (await keys.trustedKeySet())) return undefined
+      const { verified, verifiedAtMs } = entry
+      const isValid = verifiedAtMs <= nowMs && nowMs < verified.expiresAtMs + toleranceMs
+      return isValid ? verified : undefined
+    },
+
+    /** Caches a verified token. @param keySet the key set that verified it */
+    set(token: string, verified: TokenLogin, keySet: KeySet, nowMs: number) {
+      // Entries of older key sets are useless, and personal data in them should not stay in memory.
+      if (keySet !== lastKeySet) entries.clear()
+      lastKeySet = keySet
+      const [oldest] = entries.size < entriesMax ? [] : entries.keys()
+      if (oldest !== undefined) entries.delete(oldest)
+      entries.set(tokenHash(token), { verified, keySet, verifiedAtMs: nowMs })
+    },
+  }
+}
+
+const tokenHash = (token: string) => hash('sha256', token, 'base64')
 
 function invalidToken(cause?: unknown): ServiceError {
   return unauthenticated('TOKEN_INVALID', 'The ID token is invalid.', cause)

@@ -114,7 +114,7 @@ export function createExternalIdentity(
   return {
     async verify(token) {
       // The provider's session is none of ours.
-      const { sid: _sid, issuedAtMs, expiresAtMs, ...login } = await verify(token)
+      const { sessionId: _, issuedAtMs, expiresAtMs, ...login } = await verify(token)
       // Converts the times from the wall clock to ours, which callers compare them with.
       const aheadMs = wall.now() - clock.now()
       return { ...login, issuedAtMs: issuedAtMs - aheadMs, expiresAtMs: expiresAtMs - aheadMs }

@@ -1,7 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 import type { Client } from '../domain/model/audit.ts'
 import { networkOf } from '../domain/model/network.ts'
-import { readTrace } from './trace.ts'
 
 /** The parts of the framework's context that identify the client. */
 export type IncomingRequest = {
@@ -84,3 +83,29 @@ function addressFamily(address: string): 'ipv4' | 'ipv6' | undefined {
 
 /** Dual-stack sockets report IPv4 peers as ::ffff:a.b.c.d. */
 const unmapIpv4 = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')
+
+/** W3C Trace Context of a caller: the header as it was sent, and its trace id. */
+type TraceContext = { traceparent: string; traceId: string }
+
+/** Version, trace id, parent id, flags; versions above 00 may append more. */
+const traceparentPattern =
+  /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[\x21-\x7e]*)?$/
+
+/** Longest header that is passed on. */
+const traceparentLengthMax = 128
+
+/** Reads the `traceparent` header (W3C Trace Context §3.2). @returns undefined if it is missing or invalid */
+export function readTrace(request: Request): TraceContext | undefined {
+  const traceparent = request.headers.get('traceparent')
+  if (traceparent === null || traceparent.length > traceparentLengthMax) return undefined
+  const [, version, traceId, rest] = traceparentPattern.exec(traceparent) ?? []
+  if (traceId === undefined || (version === '00' && rest !== undefined)) return undefined
+  return { traceparent, traceId }
+}
+
+/**
+ * Returns the id under which a request is found in logs, errors and the audit trail: the caller's trace id, or else our
+ * own `X-Request-Id`.
+ */
+export const readTraceId = (request: Request, headers: Record<string, unknown>): string =>
+  readTrace(request)?.traceId ?? String(headers['x-request-id'])

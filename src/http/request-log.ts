@@ -1,6 +1,6 @@
 import { isSafeMethod } from './abandoned.ts'
 import { isPattern, routePattern } from './route-errors.ts'
-import { readTrace } from './trace.ts'
+import { readTrace } from './client.ts'
 
 /** Log record of one request. It has the route pattern and never the path, which may contain a phone number. */
 export type CompletedRequest = {

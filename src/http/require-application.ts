@@ -5,7 +5,7 @@ import type { CallingApplication } from '../domain/model/application.ts'
 import type { Developer } from '../domain/model/developer.ts'
 import type { CallLimits } from '../domain/limits/call-limits.ts'
 import { setRateHeaders } from './rate-headers.ts'
-import { readTrace } from './trace.ts'
+import { readTrace } from './client.ts'
 import type { AuthenticateDeveloper } from './require-developer.ts'
 
 type Headers = Record<string, string | undefined>

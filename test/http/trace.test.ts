@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { AuditEntry } from '../../src/domain/model/audit.ts'
-import { readTrace } from '../../src/http/trace.ts'
+import { readTrace } from '../../src/http/client.ts'
 import {
   createTestService,
   type TestApplication,

@@ -11,7 +11,7 @@ import type { Store, Stores } from '../store/store.ts'
 import type { Developer } from '../model/developer.ts'
 import { secondMs } from '../../shared/durations.ts'
 
-/** Claims of a verified login, from any identity provider. */
+/** Claims of a verified login, from any identity provider. A person is identified by issuer and subject, never by e-mail address. */
 export type Login = {
   issuer: string
   subject: string
@@ -24,7 +24,7 @@ export type Login = {
 export type TokenLogin = Login & {
   issuedAtMs: number
   expiresAtMs: number
-  /** Session of the built-in provider; undefined for a token that has none. */
+  /** Session at the issuer (OpenID Connect Back-Channel Logout 1.0 §2.1); undefined for a token that has none. */
   sessionId?: string | undefined
 }
 

@@ -6,7 +6,7 @@ import type { Clock } from '../../domain/model/clock.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { createEventStream } from '../event-stream.ts'
 import { environmentQuery, eventStream, object } from '../schemas.ts'
-import { readTraceId } from '../trace.ts'
+import { readTraceId } from '../client.ts'
 import { logTypeQuery, presentLogEntry, readLogTypes } from './logs.ts'
 import type { World } from '../../world/world.ts'
 
