@@ -35,13 +35,16 @@ export function createCallTurns({ timers }: Pick<World, 'timers'>): CallTurns {
     const mustWait = calls.running >= concurrentMax
     if (!mustWait) calls.running++
     else await new Promise<void>((resolve) => calls.waiting.push(resolve))
+    const letNextGo = () => {
+      const next = calls.waiting.shift()
+      if (next) next()
+      else if (--calls.running === 0) busy.delete(subject)
+    }
     const end = () => {
       timers.clearTimeout(timer)
-      if (!begun.delete(request)) return
-      const next = calls.waiting.shift()
-      // On SQLite calls wait for nothing: without turns of the event loop between them, all that wait would be handled in one.
-      if (next) timers.setImmediate(next)
-      else if (--calls.running === 0) busy.delete(subject)
+      // In the next turn of the event loop: on SQLite calls wait for nothing, and the loop would handle all that have arrived
+      // one after the other, before anything of others.
+      if (begun.delete(request)) timers.setImmediate(letNextGo)
     }
     const timer = timers.setTimeout(end, heldMaxMs)
     timer.unref()
