@@ -21,6 +21,8 @@ try {
   const shoot = (name: string, title: string) =>
     save(name, drawTerminal(screen.buffer(), size.columns, size.rows, title))
   await screen.waitForTextGone('Loading')
+  // The keys of a list appear with its rows.
+  await screen.waitForText('open request')
   shoot('console-overview.svg', 'otpd console: overview')
   screen.press('4')
   await screen.waitForText('Logs')
