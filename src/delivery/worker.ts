@@ -1,7 +1,6 @@
 import type { MessageAttempts } from '../domain/otp/message-attempts.ts'
 import { createFairPermits } from '../domain/model/fair-permits.ts'
-import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
-import { createDueTimer } from '../domain/model/due-timer.ts'
+import { createDueWorker } from '../domain/model/due-worker.ts'
 import { systemWorld } from '../world/system.ts'
 import type { Timers } from '../world/world.ts'
 
@@ -15,7 +14,7 @@ const inFlightMax = 600
  *
  * @param needs.ownsAllLeases no other process uses this database, so leases found at startup are stale and
  *   released
- * @param needs.pollMs see `createDueTimer`; also the shortest pause between two rounds that retry
+ * @param needs.pollMs see `createDueWorker`; also the shortest pause between two rounds that retry
  * @param needs.onError called with unexpected errors; the worker keeps running
  */
 export function createDeliveryWorker(needs: {
@@ -29,10 +28,9 @@ export function createDeliveryWorker(needs: {
   const permits = createFairPermits(inFlightMax, 1)
   const inFlight = new Set<Promise<unknown>>()
   let isStarted = false
-  const { wake, running } = createCoalescingRunner(sendRound, () => timer.rearm())
   const { untilDueMs, changes } = attempts
-  const timer = createDueTimer({
-    wake,
+  const rounds = createDueWorker({
+    runRound: sendRound,
     untilDueMs,
     after: timers.after,
     changes,
@@ -45,27 +43,21 @@ export function createDeliveryWorker(needs: {
     if (!isStarted) return false
     await attempts.settleUnstored()
     if (permits.free() === 0) return false
-    try {
-      if ((await untilDueMs()) > 0) return false
-      const claimed = await attempts.claimDue(permits)
-      for (const claim of claimed) {
-        const returnPermit = permits.take(claim)
-        const done = attempts.attempt(claim).finally(() => {
-          inFlight.delete(done)
-          returnPermit?.()
-        })
-        inFlight.add(done)
-      }
-      return claimed.length > 0
-    } catch (error) {
-      // The next poll retries.
-      onError(error)
-      return false
+    if ((await untilDueMs()) > 0) return false
+    const claimed = await attempts.claimDue(permits)
+    for (const claim of claimed) {
+      const returnPermit = permits.take(claim)
+      const done = attempts.attempt(claim).finally(() => {
+        inFlight.delete(done)
+        returnPermit?.()
+      })
+      inFlight.add(done)
     }
+    return claimed.length > 0
   }
 
   async function whenIdle(): Promise<void> {
-    await running()
+    await rounds.running()
     await Promise.allSettled(inFlight)
   }
 
@@ -74,16 +66,16 @@ export function createDeliveryWorker(needs: {
     async start(): Promise<void> {
       if (ownsAllLeases) await attempts.releaseAllLeases()
       isStarted = true
-      timer.start()
-      wake()
+      rounds.start()
+      rounds.wake()
     },
 
     /** Signals that a message may be due. */
-    wake,
+    wake: rounds.wake,
 
     /** Sends due messages once; resolves when they and all attempts in flight have ended. */
     async sendDue(): Promise<void> {
-      wake()
+      rounds.wake()
       await whenIdle()
     },
 
@@ -93,7 +85,7 @@ export function createDeliveryWorker(needs: {
      */
     async stop(): Promise<void> {
       isStarted = false
-      timer.stop()
+      rounds.stop()
       await whenIdle()
       await attempts.settleUnstored()
     },

@@ -12,8 +12,7 @@ import { createRelayReceipts } from '../domain/otp/relay-receipts.ts'
 import { createRouteLearning } from '../domain/routing/learning.ts'
 import { createOutcomeReports } from '../domain/otp/outcome-reports.ts'
 import { createDeliveryReceipts, earlyReceiptLifetimeMs } from '../domain/otp/delivery-receipts.ts'
-import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
-import { createDueTimer } from '../domain/model/due-timer.ts'
+import { createDueWorker } from '../domain/model/due-worker.ts'
 import type { DeliverySettings } from '../domain/model/delivery.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import type { Keys } from '../domain/model/keys.ts'
@@ -78,23 +77,16 @@ export function createMessaging(needs: MessagingNeeds) {
     isShared: !node.isSole,
     randomNumber: () => world.randomNumber(),
   })
-  const sharing = createCoalescingRunner(
-    async () => {
-      await learning
-        .share()
-        .catch((error: unknown) => report('error', 'statistics of routes could not be shared', { error }))
+  const sharing = createDueWorker({
+    async runRound() {
+      await learning.share()
       return false
     },
-    () => sharingTimer.rearm(),
-  )
-  // Each count follows a commit, of the message's or of the request's row.
-  const sharingTimer = createDueTimer({
-    wake: sharing.wake,
-    untilDueMs: async () => Infinity,
     after: world.timers.after,
+    // Each count follows a commit, of the message's or of the request's row.
     changes: store.changes,
     pollMs: sharingMs,
-    onError,
+    onError: (error) => report('error', 'statistics of routes could not be shared', { error }),
   })
   const service = createDeliveryService({
     clock,
@@ -248,7 +240,7 @@ export function createMessaging(needs: MessagingNeeds) {
       // No other process has a message under way, so that a receipt without a message waits for none.
       if (node.isSole) while (await receipts.expireEarly(0, expiredBatch));
       await worker.start()
-      sharingTimer.start()
+      sharing.start()
       outcomes.start()
     },
 
@@ -261,7 +253,7 @@ export function createMessaging(needs: MessagingNeeds) {
      * @param withinMs time for deliveries in progress; those that a provider may have received are recorded as uncertain
      */
     async stop(withinMs: number): Promise<void> {
-      sharingTimer.stop()
+      sharing.stop()
       await Promise.all([worker.stop(), outcomes.stop(), service.close(withinMs)])
       await circuitWrites
       sharing.wake()

@@ -1,6 +1,5 @@
 import { createClockStepDetector, type Clock } from '../domain/model/clock.ts'
-import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
-import { createDueTimer, type RowChanges } from '../domain/model/due-timer.ts'
+import { createDueWorker, type RowChanges } from '../domain/model/due-worker.ts'
 import type { PurgeThrottle } from '../domain/upkeep/retention.ts'
 import type { UnreadableValue } from '../store/engine/sealing.ts'
 import type { Log } from '../log/log.ts'
@@ -8,7 +7,7 @@ import type { World } from '../world/world.ts'
 
 /**
  * Runs a task periodically; runs never overlap. The interval starts at the end of a run. With `due`, a task whose work is in
- * rows runs only when a row is due or rows have changed: see `createDueTimer`.
+ * rows runs only when a row is due or rows have changed: see `createDueWorker`.
  *
  * @param task receives a function that tells whether the task should return early because it is being stopped
  * @returns stops the task and resolves when a run in progress has ended
@@ -21,32 +20,22 @@ export function startPeriodicTask(
   due: { changes: RowChanges | undefined; untilDueMs?: () => Promise<number> } = { changes: undefined },
 ): () => Promise<void> | undefined {
   let isStopped = false
-  const onError = (error: unknown) => log.error('a periodic task failed', { error })
-  const { wake, running } = createCoalescingRunner(run)
-  const timer = createDueTimer({
-    wake,
-    untilDueMs: async () => Infinity,
+  const worker = createDueWorker({
+    async runRound() {
+      await task(() => isStopped)
+      return false
+    },
     ...due,
     after: timers.after,
     pollMs: intervalMs,
     pauseMs: intervalMs,
-    onError,
+    onError: (error) => log.error('a periodic task failed', { error }),
   })
-  timer.start()
-  async function run(): Promise<boolean> {
-    try {
-      await task(() => isStopped)
-      await timer.rearm()
-    } catch (error) {
-      onError(error)
-      timer.retry()
-    }
-    return false
-  }
+  worker.start()
   return () => {
     isStopped = true
-    timer.stop()
-    return running()
+    worker.stop()
+    return worker.running()
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { isLoopbackListen } from '../config/values.ts'
-import { onlyForeign, type RowChanges } from '../domain/model/due-timer.ts'
+import { onlyForeign, type RowChanges } from '../domain/model/due-worker.ts'
 import { createApp } from '../http/app.ts'
 import { createErrorPresenter } from '../http/compat/facades.ts'
 import { listenHttp } from '../http/http-listener.ts'

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../domain/model/clock.ts'
-import { onlyForeign } from '../domain/model/due-timer.ts'
+import { onlyForeign } from '../domain/model/due-worker.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { Leadership } from '../domain/upkeep/leadership.ts'
 import { createBackfills } from '../domain/upkeep/backfills.ts'

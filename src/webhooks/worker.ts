@@ -1,7 +1,6 @@
 import type { Clock } from '../domain/model/clock.ts'
 import { createFairPermits, type PermitHolder } from '../domain/model/fair-permits.ts'
-import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
-import { createDueTimer } from '../domain/model/due-timer.ts'
+import { createDueWorker } from '../domain/model/due-worker.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { SendWebhook } from '../domain/model/webhook-delivery.ts'
 import type { DeliveryLease, LeasedDelivery } from '../domain/store/webhook-outbox.ts'
@@ -41,7 +40,7 @@ export type WebhookWorker = ReturnType<typeof createWebhookWorker>
  *
  * @param needs.random returns a number in [0, 1); jitter of the retries
  * @param needs.ownsAllLeases no other process uses this database, so leases found at startup are stale and released
- * @param needs.pollMs see `createDueTimer`
+ * @param needs.pollMs see `createDueWorker`
  * @param needs.onError called with unexpected errors, not with the receiver's; the worker keeps running
  */
 export function createWebhookWorker(needs: {
@@ -69,15 +68,16 @@ export function createWebhookWorker(needs: {
   let isSendScheduled = false
   /** Whether the outbox had a delivery, due or not, when it was last looked at. */
   let hasPending = true
-  const { wake, running } = createCoalescingRunner(sendRound, () => timer.rearm())
-  const timer = createDueTimer({
-    wake,
+  const { changes } = store
+  const rounds = createDueWorker({
+    runRound: sendRound,
     untilDueMs,
     after: timers.after,
-    changes: store.changes,
+    changes,
     pollMs,
     onError,
   })
+  const { wake, running } = rounds
 
   async function sendRound(): Promise<boolean> {
     // Started together: on SQLite recordings and claim share one commit, in this order.
@@ -210,7 +210,7 @@ export function createWebhookWorker(needs: {
     async start(): Promise<void> {
       if (ownsAllLeases) await store.write((tx) => tx.webhookOutbox.releaseAll())
       isStarted = true
-      timer.start()
+      rounds.start()
       wake()
     },
 
@@ -249,7 +249,7 @@ export function createWebhookWorker(needs: {
      */
     async stop(withinMs: number): Promise<void> {
       isStarted = false
-      timer.stop()
+      rounds.stop()
       const abortTimer = timers.setTimeout(() => abort.abort(), withinMs)
       await whenIdle()
       timers.clearTimeout(abortTimer)

@@ -294,8 +294,8 @@ export const sabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'domain/model/due-timer.ts',
-    ['domain/model/due-timer', 'server/idle'],
+    'domain/model/due-worker.ts',
+    ['domain/model/due-worker', 'server/idle'],
     [
       [
         'a change during a round is missed',

@@ -1,5 +1,4 @@
-import { createCoalescingRunner } from '../model/coalescing-runner.ts'
-import { createDueTimer, type After } from '../model/due-timer.ts'
+import { createDueWorker, type After } from '../model/due-worker.ts'
 import { deriveStoredCode } from '../model/code.ts'
 import type { Clock } from '../model/clock.ts'
 import { candidateKey, type Delivery } from '../model/delivery.ts'
@@ -33,7 +32,7 @@ type OutcomeReportNeeds = {
   keys: Keys
   delivery: Delivery
   after: After
-  /** See `createDueTimer`; by default 5 s. */
+  /** See `createDueWorker`; by default 5 s. */
   pollMs?: number | undefined
   /** Whether any provider takes reports. */
   takesReports(): boolean
@@ -54,10 +53,9 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
   const { store, clock, keys, delivery, onLost, onError } = needs
   const prompt = new Set<string>()
   let isStarted = false
-  const { wake, running } = createCoalescingRunner(reportRound, () => timer.rearm())
   const { after, pollMs = pollMsDefault } = needs
-  const timer = createDueTimer({
-    wake,
+  const rounds = createDueWorker({
+    runRound: reportRound,
     untilDueMs,
     after,
     changes: store.changes,
@@ -70,27 +68,22 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
   async function reportRound(): Promise<boolean> {
     if (!isStarted) return false
     const requestIds = [...prompt].slice(0, batchSize)
-    try {
-      if (requestIds.length === 0 && (await untilDueMs()) > 0) return false
-      const { claimed, leaseUntil } = await store.write(async (tx) => {
-        const now = await tx.leases.now()
-        const query = { now, leaseUntil: now + leaseMs, limit: batchSize }
-        const asked =
-          requestIds.length > 0 ? await tx.otpDeliveries.reports.claim({ ...query, requestIds }) : []
-        const due = await tx.otpDeliveries.reports.claim(query)
-        return { claimed: [...asked, ...due], leaseUntil: query.leaseUntil }
-      })
-      for (const id of requestIds) prompt.delete(id)
-      const dueTimes = await reportAll(claimed)
-      if (dueTimes.length === 0) return prompt.size > 0
-      await store.write(async (tx) => {
-        for (const [key, dueAt] of dueTimes) await tx.otpDeliveries.reports.endLease(key, leaseUntil, dueAt)
-      })
-      return claimed.length >= batchSize || prompt.size > 0
-    } catch (error) {
-      onError(error)
-      return false
-    }
+    if (requestIds.length === 0 && (await untilDueMs()) > 0) return false
+    const { claimed, leaseUntil } = await store.write(async (tx) => {
+      const now = await tx.leases.now()
+      const query = { now, leaseUntil: now + leaseMs, limit: batchSize }
+      const asked =
+        requestIds.length > 0 ? await tx.otpDeliveries.reports.claim({ ...query, requestIds }) : []
+      const due = await tx.otpDeliveries.reports.claim(query)
+      return { claimed: [...asked, ...due], leaseUntil: query.leaseUntil }
+    })
+    for (const id of requestIds) prompt.delete(id)
+    const dueTimes = await reportAll(claimed)
+    if (dueTimes.length === 0) return prompt.size > 0
+    await store.write(async (tx) => {
+      for (const [key, dueAt] of dueTimes) await tx.otpDeliveries.reports.endLease(key, leaseUntil, dueAt)
+    })
+    return claimed.length >= batchSize || prompt.size > 0
   }
 
   /** Reads how long it takes until a report is due; infinite if there is none, or no provider takes it. */
@@ -175,28 +168,28 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
     /** Starts reporting, until `stop`. */
     start(): void {
       isStarted = true
-      timer.start()
-      wake()
+      rounds.start()
+      rounds.wake()
     },
 
     /** Has a request reported that a call just ended. Cheap: nothing is read or written here. */
     reportSoon(requestId: string): void {
       if (prompt.size >= promptMax) return
       prompt.add(requestId)
-      wake()
+      rounds.wake()
     },
 
     /** Makes the reports that are due; resolves when they have ended. */
     async reportDue(): Promise<void> {
-      wake()
-      await running()
+      rounds.wake()
+      await rounds.running()
     },
 
     /** Stops claiming reports; resolves once those under way have ended. */
     async stop(): Promise<void> {
       isStarted = false
-      timer.stop()
-      await running()
+      rounds.stop()
+      await rounds.running()
     },
   }
 }

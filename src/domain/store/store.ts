@@ -39,7 +39,7 @@ import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
 import type { WebhookEndpointStore } from './webhook-endpoints.ts'
 import type { WebhookOutboxStore } from './webhook-outbox.ts'
 import type { Awaitable } from '../model/awaitable.ts'
-import type { RowChanges } from '../model/due-timer.ts'
+import type { RowChanges } from '../model/due-worker.ts'
 import type { WriteOptions } from '../model/write-options.ts'
 
 /**

@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import { createCoalescingRunner } from '../../../src/domain/model/coalescing-runner.ts'
-import { createDueTimer, type RowChanges } from '../../../src/domain/model/due-timer.ts'
+import { createDueWorker, type RowChanges } from '../../../src/domain/model/due-worker.ts'
 import { createScheduler } from '../../sim/scheduler.ts'
 
 const pollMs = 1_000
@@ -17,17 +16,22 @@ function startWorker({ hasChanges = true, pauseMs = 0 } = {}) {
       return () => void listeners.delete(listener)
     },
   }
-  const worker = { due: Infinity, woken: [] as number[], reads: 0, errors: 0, mustFail: false, onRead() {} }
-  const runner = createCoalescingRunner(
-    async () => {
+  const worker = {
+    due: Infinity,
+    woken: [] as number[],
+    reads: 0,
+    errors: 0,
+    mustFail: false,
+    mustFailRounds: false,
+    onRead() {},
+  }
+  const { start, stop: stopWorker } = createDueWorker({
+    async runRound() {
       worker.woken.push(scheduler.now())
+      if (worker.mustFailRounds) throw new Error('no database')
       if (worker.due <= scheduler.now()) worker.due = Infinity
       return false
     },
-    () => timer.rearm(),
-  )
-  const timer = createDueTimer({
-    wake: runner.wake,
     async untilDueMs() {
       worker.reads++
       if (worker.mustFail) throw new Error('no database')
@@ -41,11 +45,11 @@ function startWorker({ hasChanges = true, pauseMs = 0 } = {}) {
     pauseMs,
     onError: () => worker.errors++,
   })
-  timer.start()
-  stop = timer.stop
+  start()
+  stop = stopWorker
   return {
     worker,
-    stop: timer.stop,
+    stop,
     listeners,
     commit(isForeign = false) {
       for (const listener of listeners) listener(isForeign)
@@ -122,18 +126,84 @@ test('looks again after a second if the database cannot be read', async () => {
   expect(worker).toMatchObject({ woken: [1_000, 2_000, 3_000], errors: 3 })
 })
 
+test('repeats a round that failed after a second, although nothing is due', async () => {
+  const { worker, run } = startWorker()
+  worker.mustFailRounds = true
+  await run(3_000)
+  expect(worker).toMatchObject({ woken: [1_000, 2_000, 3_000], errors: 3, reads: 0 })
+  worker.mustFailRounds = false
+  await run(3_600_000)
+  expect(worker.woken).toEqual([1_000, 2_000, 3_000, 4_000])
+})
+
 test('looks once an hour when nothing is due and nothing changes', async () => {
   const { worker, run } = startWorker()
   await run(3 * 3_600_000)
   expect(worker.woken).toEqual([1_000, 3_601_000, 7_201_000])
 })
 
-test('a stopped timer wakes no more, and hears of no commits', async () => {
-  const { worker, run, commit, listeners, ...timer } = startWorker()
+test('a stopped worker wakes no more, and hears of no commits', async () => {
+  const { worker, run, commit, listeners, ...started } = startWorker()
   worker.due = 5_000
   await run(2_000)
-  timer.stop()
+  started.stop()
   commit()
   await run(3_600_000)
   expect([worker.woken, listeners.size]).toEqual([[1_000], 0])
+})
+
+/** A worker that hears of nothing but its wakes. */
+const createWaker = (runRound: () => Promise<boolean>, after = () => () => {}) =>
+  createDueWorker({
+    runRound,
+    after,
+    changes: undefined,
+    pollMs,
+    onError: (error) => expect(error).toBeUndefined(),
+  })
+
+test('runs one round at a time, and one more for all the wakes during it', async () => {
+  let roundCount = 0
+  let underWay = 0
+  const worker = createWaker(async () => {
+    roundCount += 1
+    underWay += 1
+    expect(underWay).toBe(1)
+    if (roundCount === 1) for (let wakes = 0; wakes < 3; wakes++) worker.wake()
+    await Promise.resolve()
+    underWay -= 1
+    return false
+  })
+  worker.wake()
+  await worker.running()
+  expect(roundCount).toBe(2)
+  expect(worker.running()).toBeUndefined()
+})
+
+test('continues while a round requests another', async () => {
+  let roundsLeft = 3
+  const worker = createWaker(async () => --roundsLeft > 0)
+  worker.wake()
+  await worker.running()
+  expect(roundsLeft).toBe(0)
+})
+
+test('a wake while it sets its timer causes another round', async () => {
+  let roundCount = 0
+  let timersSet = 0
+  const worker = createWaker(
+    async () => {
+      roundCount += 1
+      return false
+    },
+    () => {
+      if (++timersSet === 2) worker.wake()
+      return () => {}
+    },
+  )
+  worker.start()
+  worker.wake()
+  await worker.running()
+  worker.stop()
+  expect({ roundCount, timersSet }).toEqual({ roundCount: 2, timersSet: 3 })
 })
