@@ -1,5 +1,5 @@
 import { and, eq, gt, inArray, lte, max, sql, type SQL } from 'drizzle-orm'
-import { measure } from '../domain/model/rate-limit.ts'
+import { unused } from '../domain/model/rate-limit.ts'
 import type { Admission, NewAdmission, RateLimit, StoredPolicy, Usage } from '../domain/model/rate-limit.ts'
 import type { RateLimitStore } from '../domain/store/rate-limits.ts'
 import { loadedAt } from './transaction-time.ts'
@@ -63,7 +63,7 @@ function createRateLimitRows(connection: Connection, admissions: AdmissionTable)
   return {
     async usage(limit, now) {
       const [usage] = await readUsages([limit], now)
-      return usage ?? measure(noAdmissions, limit, now)
+      return usage ?? unused
     },
 
     insert(list) {
@@ -105,8 +105,6 @@ function createRateLimitRows(connection: Connection, admissions: AdmissionTable)
     },
   }
 }
-
-const noAdmissions = { newest: () => undefined, oldestAfter: () => undefined }
 
 /**
  * Creates the query that measures many limits at one time, on PostgreSQL: for each, the newest admission; if that is from a
@@ -158,19 +156,25 @@ export function createUsageQuery({ database, executor }: Connection, admissions:
       maxima: limits.map(({ limit }) => limit),
       windows: limits.map(({ windowMs }) => windowMs),
     })
-    return limits.map((limit, index) => {
-      const row = rows[index]
-      const newest = toAdmission(row?.newest)
-      const reached = toAdmission(row?.reached)
-      const oldest = toAdmission(row?.oldest)
-      const expiring = toAdmission(row?.expiring)
-      const found = {
-        newest: (until: number) => (newest && newest.at <= until ? newest : reached),
-        oldestAfter: (_after: number, skip: number) => (skip === 0 ? oldest : expiring),
-      }
-      return measure(found, limit, now ?? Number(row?.now))
-    })
+    return limits.map((limit, index) => measure(rows[index], limit, now ?? Number(rows[index]?.now)))
   }
+}
+
+/** Admissions of a limiter by which it is measured. */
+type MeasuredRow = Record<'newest' | 'reached' | 'oldest' | 'expiring', readonly string[] | null>
+
+function measure(row: MeasuredRow | undefined, { limit, windowMs }: RateLimit, now: number): Usage {
+  const latest = toAdmission(row?.newest)
+  if (limit === 0 || !latest) return unused
+  // An admission from a clock that ran far ahead must not block the subject until that time.
+  const hasLater = latest.at > now + windowMs
+  const newest = hasLater ? toAdmission(row?.reached) : latest
+  if (!newest || newest.at <= now - windowMs) return { ...unused, newest, hasLater }
+  const oldest = toAdmission(row?.oldest) ?? newest
+  const used = newest.seq - oldest.seq + 1
+  // If the limit was lowered, more than one admission must leave the window first.
+  const expiring = used > limit ? (toAdmission(row?.expiring) ?? newest) : oldest
+  return { used, newest, expiringAt: expiring.at, hasLater }
 }
 
 /** The driver returns 64-bit integers as text. */

@@ -84,14 +84,6 @@ export const sabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'domain/model/rate-limit.ts',
-    ['domain/limits/rate-limit', 'http/routes/otp-limits'],
-    [
-      ['a window loses its last moment', 'newest.at <= windowStart', 'newest.at <= windowStart + 1000'],
-      ['a window counts one less', 'newest.seq - oldest.seq + 1', 'newest.seq - oldest.seq'],
-    ],
-  ),
-  ...inFile(
     'domain/limits/check-budget.ts',
     ['domain/limits/check-budget', 'http/routes/otp-trust-levels'],
     [
@@ -138,8 +130,14 @@ export const sabotages: readonly Sabotage[] = [
   ),
   ...inFile(
     'store/sqlite/admission-log.ts',
-    ['store/sqlite/admission-log', 'store/invariants', 'http/routes/otp-limits'],
+    ['store/sqlite/admission-log', 'store/invariants', 'domain/limits/rate-limit', 'http/routes/otp-limits'],
     [
+      [
+        'a window loses its last moment',
+        'countUntil(times, now - windowMs)',
+        'countUntil(times, now - windowMs + 1000)',
+      ],
+      ['a window counts one less', 'Math.max(0, end - start)', 'Math.max(0, end - start - 1)'],
       [
         'admissions are not written',
         'if (changes.length === 0) return\n      const base',

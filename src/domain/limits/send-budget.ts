@@ -24,11 +24,10 @@ const sendsKept = 20
  *   (PHONE_SEND_BUDGET) when it is exceeded and enforced
  */
 export function checkSendBudget(
-  mode: SendBudgetMode,
+  mode: Exclude<SendBudgetMode, 'off'>,
   sends: readonly number[],
   now: number,
 ): boolean | Rejected {
-  if (mode === 'off') return false
   const waitMs = Math.max(...windows.map((window) => waitMsFor(sends, window, now)))
   if (mode === 'enforce' && waitMs > 0) {
     const retryAfterSeconds = Math.ceil(waitMs / 1000)

@@ -60,37 +60,8 @@ export type NewAdmission = Admission & {
   expiredUntil: number
 }
 
-/** The admissions of one subject and policy, in their order. */
-export type Admissions = {
-  /** Finds the newest admission up to `until`. */
-  newest(until: number): Admission | undefined
-  /** Finds the oldest admission later than `after`, or the one that is `skip` places newer. */
-  oldestAfter(after: number, skip: number): Admission | undefined
-}
-
 /** Usage of a limit without admissions. */
 export const unused: Usage = { used: 0, newest: undefined, expiringAt: undefined, hasLater: false }
-
-/** Measures a limit by its admissions. */
-export function measure(
-  admissions: Admissions,
-  { limit, windowMs }: Pick<RateLimit, 'limit' | 'windowMs'>,
-  now: number,
-): Usage {
-  if (limit === 0) return unused
-  const latest = admissions.newest(Number.MAX_SAFE_INTEGER)
-  if (!latest) return unused
-  // An admission from a clock that ran far ahead must not block the subject until that time.
-  const hasLater = latest.at > now + windowMs
-  const newest = hasLater ? admissions.newest(now) : latest
-  const windowStart = now - windowMs
-  if (!newest || newest.at <= windowStart) return { ...unused, newest, hasLater }
-  const oldest = admissions.oldestAfter(windowStart, 0) ?? newest
-  const used = newest.seq - oldest.seq + 1
-  // If the limit was lowered, more than one admission must leave the window first.
-  const expiring = used > limit ? (admissions.oldestAfter(windowStart, used - limit) ?? newest) : oldest
-  return { used, newest, expiringAt: expiring.at, hasLater }
-}
 
 /** The usage of a limit after a call that it admitted. */
 export const withAdmission = ({ used, expiringAt }: Usage, { at, seq }: Admission): Usage => ({

@@ -19,8 +19,7 @@ import { afterVerification } from './identities.ts'
 import { senderOf } from './judge-message.ts'
 import type { OtpNeeds } from './needs.ts'
 import { loadPhone, readNationalPhone, tryReadPhone, withRequest } from './phones.ts'
-import { otpRateLimit } from './rate-limits.ts'
-import { admit } from '../limits/rate-limit.ts'
+import { chargeRate, otpRateLimit } from './rate-limits.ts'
 import { countProved, type RecordedProof } from './guard-counts.ts'
 import { utcDay } from '../../shared/durations.ts'
 
@@ -103,8 +102,7 @@ export function createOtpProve(needs: OtpNeeds) {
         const stored = scope && rows.idempotencyRecord(scope)
         const earlier = stored && readEarlierResult<ProvedOtp>(stored, scope, now)
         if (earlier) return end(isRejected(earlier) ? earlier : earlier.value)
-        const limit = otpRateLimit(plans, rows.caller(application), 'verify')
-        const charged = admit(limit, rows.usage(limit), now, 'APP_RATE')
+        const charged = chargeRate(needs, rows, application, 'verify', now)
         if (isRejected(charged)) return end(charged)
         return { result: { rate: charged.rate, result: undefined }, changes: charged.changes }
       },

@@ -1,5 +1,5 @@
 import type { CallingApplication } from '../model/application.ts'
-import { resolvePlan, resolvePlanName, type Plans } from '../model/plans.ts'
+import { resolvePlanName, type Plans } from '../model/plans.ts'
 import { admit, type Charged } from '../limits/rate-limit.ts'
 import { afterSend, checkSendBudget } from '../limits/send-budget.ts'
 import { isRejected, type Rejected } from '../model/rejected.ts'
@@ -18,14 +18,22 @@ export function otpRateLimit(
   application: CallingApplication,
   operation: RatedCall,
 ): RateLimit<StoredPolicy> {
-  const plan = resolvePlan(plans, application.plan)
-  return {
-    policy: `otp-${operation}`,
-    subject: application.id,
-    limit: operation === 'send' ? plan.sendPerMinute : plan.verifyPerMinute,
-    windowMs: minuteMs,
-    plan: resolvePlanName(plans, application.plan),
-  }
+  const plan = resolvePlanName(plans, application.plan)
+  const { sendPerMinute, verifyPerMinute } = plans[plan] ?? plans.free
+  const limit = operation === 'send' ? sendPerMinute : verifyPerMinute
+  return { policy: `otp-${operation}`, subject: application.id, limit, windowMs: minuteMs, plan }
+}
+
+/** Charges the application's rate. @returns the refusal RATE_LIMITED (APP_RATE) */
+export function chargeRate(
+  { plans }: Pick<OtpNeeds, 'plans'>,
+  rows: Rows,
+  application: CallingApplication,
+  operation: RatedCall,
+  now: number,
+): Charged | Rejected {
+  const limit = otpRateLimit(plans, rows.caller(application), operation)
+  return admit(limit, rows.usage(limit), now, 'APP_RATE')
 }
 
 /**
@@ -36,18 +44,17 @@ export function otpRateLimit(
  *   RATE_LIMITED (PHONE_SEND_BUDGET, APP_RATE)
  */
 export function chargeSend(
-  { plans, sendBudget }: Pick<OtpNeeds, 'plans' | 'sendBudget'>,
+  needs: Pick<OtpNeeds, 'plans' | 'sendBudget'>,
   rows: Rows,
   application: CallingApplication,
   { record, trust, isLimited }: { record: PhoneRecord; trust: TrustLevel; isLimited: boolean },
   now: number,
 ): (Charged & { record: PhoneRecord; isOverBudget: boolean }) | Rejected {
-  const mode = isLimited ? sendBudget() : 'off'
+  const mode = isLimited ? needs.sendBudget() : 'off'
   const { sends } = record.usages[trust]
-  const isOverBudget = checkSendBudget(mode, sends, now)
+  const isOverBudget = mode !== 'off' && checkSendBudget(mode, sends, now)
   if (isRejected(isOverBudget)) return isOverBudget
-  const limit = otpRateLimit(plans, rows.caller(application), 'send')
-  const charged = admit(limit, rows.usage(limit), now, 'APP_RATE')
+  const charged = chargeRate(needs, rows, application, 'send', now)
   if (isRejected(charged)) return charged
   const counted = mode === 'off' ? record : withUsage(record, trust, { sends: afterSend(sends, now) })
   return { ...charged, record: { ...counted, lastSentAt: now }, isOverBudget }

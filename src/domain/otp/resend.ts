@@ -10,8 +10,7 @@ import { findListing, withListing } from '../guard/listing.ts'
 import type { GuardedMessage } from '../guard/row-keys.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { OtpNeeds } from './needs.ts'
-import { chargeSend, otpRateLimit } from './rate-limits.ts'
-import { admit } from '../limits/rate-limit.ts'
+import { chargeRate, chargeSend, otpRateLimit } from './rate-limits.ts'
 import { judgeMessage, nameJudgeRows, senderOf, sentChanges } from './judge-message.ts'
 import { refuseIfClosed } from './lifecycle.ts'
 import {
@@ -123,8 +122,7 @@ export function createOtpResend(needs: OtpNeeds) {
     request: OtpRequest | Rejected,
     now: number,
   ): Decision<SendDecision> {
-    const limit = otpRateLimit(plans, rows.caller(application), 'send')
-    const charged = admit(limit, rows.usage(limit), now, 'APP_RATE')
+    const charged = chargeRate(needs, rows, application, 'send', now)
     if (isRejected(charged)) return refusalDecision(charged)
     const { rate } = charged
     if (isRejected(request)) return refusalDecision(request, rate, charged.changes)

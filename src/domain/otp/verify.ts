@@ -14,8 +14,7 @@ import { attemptsMax, matchesCode } from '../model/code.ts'
 import { canonicalVariables, type MessageVariables } from '../model/message-variables.ts'
 import { formatAttempt } from '../model/request-history.ts'
 import type { OtpNeeds } from './needs.ts'
-import { otpRateLimit } from './rate-limits.ts'
-import { admit } from '../limits/rate-limit.ts'
+import { chargeRate, otpRateLimit } from './rate-limits.ts'
 import { closeRequest, refuseIfClosed, type ClosableRequest } from './lifecycle.ts'
 import type { OtpRequest } from '../model/request.ts'
 import { afterFailure, refuseSpentBudget } from '../limits/check-budget.ts'
@@ -121,8 +120,7 @@ export function createOtpVerify(needs: OtpNeeds) {
         const spent = checks && refuseSpentBudget(checks, checkFailuresMax, now)
         if (spent) return refuse(spent)
         // The rate is charged for an unknown request too, so that ids cannot be probed for free.
-        const limit = otpRateLimit(plans, rows.caller(application), 'verify')
-        const charged = admit(limit, rows.usage(limit), now, 'APP_RATE')
+        const charged = chargeRate(needs, rows, application, 'verify', now)
         if (isRejected(charged)) return refuse(charged)
         const { rate } = charged
         if (!request || !phone || !trust)

@@ -1,6 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import { measure, storedPolicies } from '../../domain/model/rate-limit.ts'
-import type { Admission, NewAdmission, RateLimit, StoredPolicy } from '../../domain/model/rate-limit.ts'
+import { storedPolicies } from '../../domain/model/rate-limit.ts'
+import type { NewAdmission, RateLimit, StoredPolicy, Usage } from '../../domain/model/rate-limit.ts'
 import { lazy, type TransactionHooks } from './memory-state.ts'
 import { lowerBound } from '../engine/key-order.ts'
 import type { World } from '../../world/world.ts'
@@ -142,14 +142,18 @@ export function createAdmissionLog(
   return {
     hooks,
 
-    usage(limit: RateLimit<StoredPolicy>, now: number) {
+    usage({ subject, policy, limit, windowMs }: RateLimit<StoredPolicy>, now: number): Usage {
       catchUp()
-      const times = windows.get(toKey(limit.subject, limit.policy)) ?? []
-      const admissions = {
-        newest: (until: number) => admissionAt(times, countUntil(times, until) - 1),
-        oldestAfter: (after: number, skip: number) => admissionAt(times, countUntil(times, after) + skip),
-      }
-      return measure(admissions, limit, now)
+      const times = windows.get(toKey(subject, policy)) ?? []
+      // An admission from a clock that ran far ahead must not block the subject until that time.
+      const hasLater = (times.at(-1) ?? 0) > now + windowMs
+      const end = hasLater ? countUntil(times, now) : times.length
+      const start = countUntil(times, now - windowMs)
+      const used = Math.max(0, end - start)
+      const at = times[end - 1]
+      // If the limit was lowered, more than one admission must leave the window first.
+      const expiringAt = used > 0 ? times[start + Math.max(0, used - limit)] : undefined
+      return { used, newest: at === undefined ? undefined : { at, seq: end }, expiringAt, hasLater }
     },
 
     insert(admissions: readonly NewAdmission[]) {
@@ -210,8 +214,3 @@ export function createAdmissionLog(
 
 /** Counts the times, in whole milliseconds, up to one. */
 const countUntil = (times: readonly number[], until: number) => lowerBound(times, until + 1, (time) => time)
-
-function admissionAt(times: readonly number[], index: number): Admission | undefined {
-  const at = times[index]
-  return at === undefined ? undefined : { at, seq: index + 1 }
-}

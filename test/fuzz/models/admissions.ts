@@ -3,7 +3,6 @@ import * as fc from 'fast-check'
 import { admit, peekRateLimit } from '../../../src/domain/limits/rate-limit.ts'
 import { isRejected } from '../../../src/domain/model/rejected.ts'
 import {
-  measure,
   admissionLifetimeMs,
   storedPolicies,
   type NewAdmission,
@@ -59,11 +58,11 @@ const toLimit = (subject: string, policy: StoredPolicy, limit: number): RateLimi
 /** Measures a limit by the plain list. */
 function plainUsage({ admissions, now }: State, limit: RateLimit<StoredPolicy>): Usage {
   const own = admissions.filter(({ subject, policy }) => subject === limit.subject && policy === limit.policy)
-  const found = {
-    newest: (until: number) => own.findLast(({ at }) => at <= until),
-    oldestAfter: (after: number, skip: number) => own.filter(({ at }) => at > after)[skip],
-  }
-  return measure(found, limit, now)
+  const hasLater = own.some(({ at }) => at > now + limit.windowMs)
+  const counted = hasLater ? own.filter(({ at }) => at <= now) : own
+  const inWindow = counted.filter(({ at }) => at > now - limit.windowMs)
+  const expiring = inWindow[Math.max(0, inWindow.length - limit.limit)]
+  return { used: inWindow.length, newest: counted.at(-1), expiringAt: expiring?.at, hasLater }
 }
 
 export const admissionModel = defineBodyModel<Call, State>({
