@@ -115,7 +115,6 @@ export function createAppAuthenticator({
         ? remember(['joined by client', presented.clientId, joinedSecrets], check, isCheckedAgain)
         : remember(['joined by id', presented.applicationId, joinedSecrets], check, isCheckedAgain)
     }
-    requireCredentials(presented)
     const { clientId, clientSecret, apiKey } = presented
     return remember(['all', clientId, clientSecret, apiKey], () => checkAll(presented), isCheckedAgain)
   }
@@ -186,7 +185,9 @@ export function createAppAuthenticator({
     return requireActive(application)
   }
 
-  async function checkAll({ clientId, clientSecret, apiKey }: PresentedCredentials) {
+  async function checkAll(presented: PresentedCredentials) {
+    requireCredentials(presented)
+    const { clientId, clientSecret, apiKey } = presented
     const application = await findByKey(apiKey)
     const { clientSecretSalt, clientSecretHash } = application
     const matches =

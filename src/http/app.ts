@@ -24,7 +24,6 @@ import type { PageService } from '../domain/apps/pages.ts'
 import type { TemplateService } from '../domain/apps/templates.ts'
 import type { PhoneService } from '../domain/upkeep/phone-service.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
-import { endIfAbandoned } from './abandoned.ts'
 import type { CallTurns } from './call-turns.ts'
 import { createErrorPresenter, facadeRoutes, type FacadeServices } from './compat/facades.ts'
 import { createRouteErrors } from './route-errors.ts'
@@ -38,6 +37,7 @@ import { pageRoutes, type PageServices } from './page/routes.ts'
 import { internalMessage, toServiceError } from './errors.ts'
 import type { Paginate } from './pagination.ts'
 import { bodyBytesMax, payloadTooLarge } from './json-body.ts'
+import { isSafeMethod } from './paths.ts'
 import { refuseAmbiguousQuery } from './query.ts'
 import { setRateHeaders, deferredRate } from './rate-headers.ts'
 import { deferredAuthenticationError } from './require-application.ts'
@@ -174,9 +174,14 @@ export function createApp(services: AppServices) {
       const isOfAllowedPage = 'access-control-allow-origin' in set.headers
       return isOfAllowedPage && isPreflight(request) ? new Response(null, { status: 204 }) : undefined
     })
-    .onBeforeHandle(({ request }) => {
+    .onBeforeHandle(async ({ request }) => {
       refuseAmbiguousQuery(request.url)
-      return endIfAbandoned(request, services.world.timers)
+      if (isSafeMethod(request.method)) return undefined
+      // Bun closes a connection on which a pipelined request arrives while the response to the one before is pending: that one
+      // would be executed and never be answered. Bun parses everything that has arrived before the next turn of the event loop.
+      await services.world.timers.nextTurn()
+      // The status that nginx logs for it.
+      return request.signal.aborted ? new Response(null, { status: 499 }) : undefined
     })
     .onError(async ({ code, error, set, request, path, route }) => {
       const traceId = readTraceId(request, set.headers)

@@ -1,4 +1,4 @@
-import { timingSafeEqualBytes } from '../domain/model/timing-safe.ts'
+import { timingSafeEqualBytes } from '../shared/hmac.ts'
 import { computeSignature } from '../shared/webhook-signature.ts'
 
 /** How far the timestamp of a received webhook may be from our clock. */

@@ -1,4 +1,5 @@
-import { isSafeMethod } from './abandoned.ts'
+/** Methods that change nothing (RFC 9110 §9.2.1). */
+export const isSafeMethod = (method: string) => method === 'GET' || method === 'HEAD'
 
 /** More segments than any route has. */
 const segmentsMax = 8

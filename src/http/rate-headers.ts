@@ -9,16 +9,17 @@ export function setRateHeaders(headers: Record<string, unknown>, rate: RateState
 }
 
 /**
- * Sets `Idempotency-Replayed` and the rate limit of a call that succeeded. One that is repeated was not charged: its limit is
- * read, and left out if it cannot be. The call has done its work.
+ * Sets the rate limit of a call that succeeded, and `Idempotency-Replayed` if it is repeated. A repeated call was not charged:
+ * its limit is read, and left out if it cannot be. The call has done its work.
  */
-export async function setResultHeaders(
+export function setResultHeaders(
   request: Request,
   headers: Record<string, string | number>,
   { replayed, rate }: { replayed: boolean; rate: RateState | undefined },
-): Promise<void> {
+): Promise<void> | void {
+  if (!replayed) return setRateHeaders(headers, rate)
   setReplayedHeader(headers, replayed)
-  setRateHeaders(headers, rate ?? (replayed ? await deferredRate(request) : undefined))
+  return deferredRate(request).then((deferred) => setRateHeaders(headers, rate ?? deferred))
 }
 
 type Peek = () => Promise<RateState | undefined>

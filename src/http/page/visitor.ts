@@ -1,5 +1,4 @@
-import { hmac } from '../../shared/hmac.ts'
-import { timingSafeEqualBytes } from '../../domain/model/timing-safe.ts'
+import { hmac, timingSafeEqualBytes } from '../../shared/hmac.ts'
 import type { Keys } from '../../domain/model/keys.ts'
 import type { Random } from '../../domain/model/random.ts'
 

@@ -12,7 +12,7 @@ import type { OtpTarget } from '../../../domain/otp/target.ts'
 import type { ReadIdempotency } from '../../idempotency.ts'
 import { sendFields } from '../../field-schemas.ts'
 import { deferRateHeaders, setRateHeaders, setResultHeaders } from '../../rate-headers.ts'
-import { parseStrictJson } from '../../strict-json.ts'
+import { parseStrictJson } from '../../json-body.ts'
 import { checkField, invalidParameter, readFields, type Fields } from './fields.ts'
 import {
   presentCheck,
