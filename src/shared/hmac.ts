@@ -1,3 +1,5 @@
+import { timingSafeEqual } from 'node:crypto'
+
 /** Hashers that have read their key, which costs as much as the rest of a short HMAC. */
 const hashers = new WeakMap<Uint8Array, Bun.CryptoHasher>()
 
@@ -9,3 +11,7 @@ export function hmac(key: Uint8Array): Bun.CryptoHasher {
   hashers.set(key, hasher)
   return hasher.copy()
 }
+
+/** Compares signatures or hashes in constant time, so that timing does not reveal a partial match. */
+export const timingSafeEqualBytes = (actual: Uint8Array, expected: Uint8Array): boolean =>
+  actual.byteLength === expected.byteLength && timingSafeEqual(actual, expected)

@@ -1,4 +1,4 @@
-export { timingSafeEqualBytes } from '../../domain/model/timing-safe.ts'
+export { timingSafeEqualBytes } from '../../shared/hmac.ts'
 
 /** Whether a timestamp header (whole seconds) is within the tolerance of now; limits replays. */
 export const isWithinTolerance = (seconds: string, nowMs: number, toleranceSeconds: number): boolean =>

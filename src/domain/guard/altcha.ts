@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { hmac } from '../../shared/hmac.ts'
-import { timingSafeEqualBytes } from '../model/timing-safe.ts'
+import { hmac, timingSafeEqualBytes } from '../../shared/hmac.ts'
 import type { Random } from '../model/random.ts'
 import { isRecord } from '../../shared/json.ts'
 import { minuteMs } from '../../shared/durations.ts'

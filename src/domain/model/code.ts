@@ -1,9 +1,8 @@
-import { hmac } from '../../shared/hmac.ts'
+import { hmac, timingSafeEqualBytes } from '../../shared/hmac.ts'
 import type { Keys } from './keys.ts'
 import { bindingOf, type MessageVariables } from './message-variables.ts'
 import { isFictionalPhone } from './phone.ts'
 import type { Random } from './random.ts'
-import { timingSafeEqualBytes } from './timing-safe.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
 export const codeDigits = 6

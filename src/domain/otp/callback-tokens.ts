@@ -1,5 +1,4 @@
-import { timingSafeEqualBytes } from '../model/timing-safe.ts'
-import { hmac } from '../../shared/hmac.ts'
+import { hmac, timingSafeEqualBytes } from '../../shared/hmac.ts'
 import type { Keys } from '../model/keys.ts'
 
 const callbackToken = (keys: Keys, provider: string) =>

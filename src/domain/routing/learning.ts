@@ -13,7 +13,6 @@ import type { Store } from '../store/store.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 import { chooseProviders } from './choice.ts'
 import { addOutcomes, emptyCounts } from './counts.ts'
-import { attributeOutcome } from './outcomes.ts'
 import { createRouteStatistics, type CellDelta } from './statistics.ts'
 
 /** Rows that no outcome has changed for this long are deleted: their counts have decayed. */
@@ -130,3 +129,19 @@ function addDelta(row: RouteStatisticsRow | undefined, delta: CellDelta, now: nu
     updatedAt: now,
   }
 }
+
+/** A message of a request that a provider accepted. */
+export type AcceptedMessage<C> = { cell: C; sentAt: number }
+
+/**
+ * Attributes the end of a request to its messages: the newest one carried the code that was verified, the ones before it did
+ * not; if the request expired, none did.
+ *
+ * @param accepted in the order in which they were sent
+ */
+export const attributeOutcome = <C>(accepted: ReadonlyArray<AcceptedMessage<C>>, isVerified: boolean) =>
+  accepted.map(({ cell, sentAt }, index) => ({
+    cell,
+    sentAt,
+    isVerified: isVerified && index === accepted.length - 1,
+  }))
