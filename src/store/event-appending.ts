@@ -8,9 +8,9 @@ import type { NewLogEntry } from '../domain/model/log-entry.ts'
 import type { Connection } from './engine/connection.ts'
 import { compareKeys } from './engine/key-order.ts'
 import { columnsOf, insertInto } from './engine/row-writes.ts'
-import type { Sealing } from './engine/sealing.ts'
+import { payloadRow, phoneRow, type Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
-import { afterLastSeq, loadEventIds, payloadRow, phoneRow } from './event-ids.ts'
+import { afterLastSeq, loadEventIds } from './event-ids.ts'
 import { addToList, type ChangeEntryLists } from './list-changes.ts'
 
 export type AppendNeeds = Pick<Stores, 'inbox' | 'webhookOutbox'> & {
@@ -112,7 +112,8 @@ const insertEvents = ({ events }: Pick<Tables, 'events'>, sealing: Sealing) =>
   insertInto(
     columnsOf<typeof events, NewEventRow>(events, {
       phone: (entry) => sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
-      payload: (entry) => sealing.sealText('events.payload', payloadRow(entry), entry.payload),
+      payload: (entry) =>
+        entry.payload && sealing.sealText('events.payload', payloadRow(entry), entry.payload),
     }),
     { computed: { seq: afterLastSeq('given.seq') } },
   )

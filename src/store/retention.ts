@@ -5,7 +5,7 @@ import type { RetentionStore } from '../domain/store/retention.ts'
 import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 import { pageAfter } from './engine/page-after.ts'
-import { payloadRow, phoneRow } from './event-ids.ts'
+import { payloadRow, phoneRow } from './engine/sealing.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { noteDeletedMessages } from './inbox.ts'
 

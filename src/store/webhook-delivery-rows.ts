@@ -4,7 +4,8 @@ import { type WebhookAttempt, sendsPerEndpointMax } from '../domain/model/webhoo
 import type { EndpointTarget, StoredWebhookMessage } from '../domain/store/webhook-outbox.ts'
 import { openWebhookSecret } from './applications.ts'
 import type { Connection } from './engine/connection.ts'
-import { eventIdColumns, loadEventIds, withEventId, payloadRow } from './event-ids.ts'
+import { eventIdColumns, loadEventIds, withEventId } from './event-ids.ts'
+import { payloadRow } from './engine/sealing.ts'
 import { prepareFiltered, type FilterPlaceholders } from './engine/query-params.ts'
 import { openHeaders } from './webhook-headers.ts'
 

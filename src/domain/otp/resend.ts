@@ -179,21 +179,23 @@ export function createOtpResend(needs: OtpNeeds) {
     const resent = withMessage(request, delivered, now)
     const { isOverBudget } = charged
     const earlier = rows.messages(request.id)
-    const queued = attempts.enqueue(resent, rows.caller(application), earlier, delivered.channels, now)
+    const isQueued = resent.provider !== inboxProvider
+    const queued = isQueued
+      ? attempts.enqueue(resent, rows.caller(application), earlier, delivered.channels, now)
+      : undefined
     changes.push(
       { kind: 'phone', handle: loaded, record: charged.record },
       { kind: 'request', request: resent, isNew: false },
-      ...queued.changes,
+      ...(queued?.changes ?? []),
       countChange(resent, { queued: 1 }, utcDay(now)),
-      ...(resent.provider === inboxProvider ? [breakdownChange(resent, { sent: 1 }, now)] : []),
+      ...(isQueued ? [] : [breakdownChange(resent, { sent: 1 }, now)]),
       ...sentChanges(
         newId,
         { request: resent, subscribers, inboxOwnerId, isOverBudget, verdict, detail: 'resend' },
         now,
       ),
     )
-    const { outgoing } = queued
-    const result = { replayed: false as const, rate, result: resent, alert, outgoing }
+    const result = { replayed: false as const, rate, result: resent, alert, outgoing: queued?.outgoing }
     return scope ? withResult({ result, changes }, scope, now) : { result, changes }
   }
 

@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto'
 import type { Keys } from '../../domain/model/keys.ts'
 import { createPhoneCipher, type PhoneCipher } from './phone-cipher.ts'
-import { isPlainPhone, unreadablePhone } from '../../domain/model/pseudonyms.ts'
+import { unreadablePhone } from '../../domain/model/pseudonyms.ts'
 import type { Random } from '../../domain/model/random.ts'
 import { seal, unseal } from '../../domain/model/sealed.ts'
 
@@ -43,6 +43,16 @@ export type Sealing = {
   /** Decrypts a header value of 0.1.0, which sealed each on its own. @returns null if it cannot be decrypted */
   openHeaderValue(endpointId: string, name: string, sealed: string): string | null
 }
+
+/**
+ * Names the row of an entry's phone in the associated data: that of its request, so that both hold the same value. Entries
+ * without a request do not share theirs, which would show that they are of one number.
+ */
+export const phoneRow = ({ requestId, at }: { requestId: string | null; at: number }) => requestId ?? `${at}`
+
+/** Names an entry in the associated data of its sealed payload. */
+export const payloadRow = ({ requestId, type, at }: { requestId: string | null; type: string; at: number }) =>
+  `${requestId ?? ''} ${type} ${at}`
 
 /** A column and the id of a row whose value cannot be decrypted. */
 export type UnreadableValue = { column: SealedColumn; row: string }
@@ -102,7 +112,7 @@ export function createSealing(
     },
 
     sealPhone(column, row, phone) {
-      if (!isPlainPhone(phone)) return phone
+      if (!phone?.startsWith('+')) return phone
       if (!e164.test(phone)) throw new TypeError('a phone number must be in E.164')
       const { version, phones } = currentCiphers()
       const slot = recentSlot(row)
