@@ -5,14 +5,16 @@ import {
   type CallingApplication,
   type FreshCredential,
 } from '../domain/model/application.ts'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Sealing } from './engine/sealing.ts'
 import type { ApplicationListQuery, ApplicationStore, CredentialState } from '../domain/store/applications.ts'
 import type { Developer } from '../domain/model/developer.ts'
 import { messageFields, type MessageSettings } from '../domain/model/message-settings.ts'
 import { pick } from '../shared/fields.ts'
+import { selectApplications } from './app-environments.ts'
 import { createBatchedLookup } from './engine/batched-lookup.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
-import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import type { Tables } from './engine/tables.ts'
 import { andThen } from '../domain/model/awaitable.ts'
@@ -21,17 +23,21 @@ import { andThen } from '../domain/model/awaitable.ts'
 export const messageSettings = (applications: Tables['applications']) => pick(applications, messageFields)
 
 /**
- * A column of an application's developer. A subquery takes SQLite a third of the time of a join, and every application
+ * Columns of an application's developer. A subquery takes SQLite a third of the time of a join, and every application
  * request runs it.
  */
-export const selectDeveloperColumn = (
-  { applications, developers }: Pick<Tables, 'applications' | 'developers'>,
-  column: Tables['developers']['plan'] | Tables['developers']['status'],
-) => sql`(select ${column} from ${developers} where ${developers}.id = ${applications}.developer_id)`
+export function developerColumns({ applications, developers }: Pick<Tables, 'applications' | 'developers'>) {
+  const select = <T>(column: SQLiteColumn) =>
+    sql<T>`(select ${column} from ${developers} where ${developers}.id = ${applications}.developer_id)`
+  return {
+    developerStatus: select<Developer['status']>(developers.status),
+    plan: select<string>(developers.plan),
+  }
+}
 
 export function createApplicationStore(connection: Connection): ApplicationStore {
   const { database, executor, sealing } = connection
-  const { applications, deletedApplications, developers } = database.tables
+  const { applications, deletedApplications } = database.tables
   const rows = onTable(executor, applications)
   const find = prepareFind(connection, applications, 'id', 'developerId')
   const configurationChanged = () => database.sqlite?.configuration.increment()
@@ -43,9 +49,7 @@ export function createApplicationStore(connection: Connection): ApplicationStore
     webhookSecret: openWebhookSecret(sealing, row.id, row.webhookSecret),
   })
 
-  const developerColumn = (column: typeof developers.plan | typeof developers.status) =>
-    selectDeveloperColumn(database.tables, column)
-
+  const ownerColumns = developerColumns(database.tables)
   // prettier-ignore
   const callerColumns = {
     ...pick(applications, [
@@ -53,8 +57,7 @@ export function createApplicationStore(connection: Connection): ApplicationStore
       'clientIdSalt', 'clientIdHash', 'clientSecretSalt', 'clientSecretHash', 'apiKeySalt', 'apiKeyHash',
       ...messageFields,
     ]),
-    developerStatus: sql<Developer['status']>`${developerColumn(developers.status)}`,
-    plan: sql<string>`${developerColumn(developers.plan)}`,
+    ...ownerColumns,
   }
   const selectByApiKeyPreview = database.prepare(() =>
     executor
@@ -84,19 +87,14 @@ export function createApplicationStore(connection: Connection): ApplicationStore
       .select({
         status: applications.status,
         credentialsVersion: applications.credentialsVersion,
-        developerStatus: sql<Developer['status']>`${developerColumn(developers.status)}`,
+        developerStatus: ownerColumns.developerStatus,
       })
       .from(applications)
       .where(eq(applications.id, sql.placeholder('id'))),
   )
-  const selectIds = [applications, deletedApplications].map((table) =>
-    database.prepare(() =>
-      executor
-        .select({ id: table.id })
-        .from(table)
-        .where(
-          and(eq(table.id, sql.placeholder('id')), eq(table.developerId, sql.placeholder('developerId'))),
-        ),
+  const selectExisted = database.prepare(() =>
+    selectApplications(connection, (table) =>
+      and(eq(table.id, textParam('id')), eq(table.developerId, textParam('developerId'))),
     ),
   )
   const list = prepareFiltered(
@@ -123,10 +121,7 @@ export function createApplicationStore(connection: Connection): ApplicationStore
 
     list: async (query) => list(query),
 
-    async hasExisted(developerId, id) {
-      for (const selectId of selectIds) if ((await selectId({ developerId, id })).length > 0) return true
-      return false
-    },
+    hasExisted: async (developerId, id) => (await selectExisted({ developerId, id })).length > 0,
 
     count: (developerId) => rows.count(eq(applications.developerId, developerId)),
 

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { Environment } from '../domain/model/application.ts'
-import { createEnvironmentLookup } from './app-environments.ts'
+import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
 import { textParam } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import type { ListKey, ListRange, Lists, ListSources } from './engine/sqlite-state.ts'
@@ -21,20 +21,14 @@ type ListQuery = { developerId: string; appId?: string | undefined; environment?
  * one, those of its applications are merged, deleted ones included.
  */
 export function createListSources(connection: Connection, { developer, application }: Kind) {
-  const { database, executor } = connection
-  const { applications, deletedApplications } = database.tables
+  const { database } = connection
   const findEnvironment = createEnvironmentLookup(connection)
-  const selectApplications = [applications, deletedApplications].map((table) =>
-    database.prepare(() =>
-      executor
-        .select({ id: table.id, environment: table.environment })
-        .from(table)
-        .where(eq(table.developerId, textParam('developerId'))),
-    ),
+  const select = database.prepare(() =>
+    selectApplications(connection, (table) => eq(table.developerId, textParam('developerId'))),
   )
   const listApplications = rememberConfiguration(connection, async (developerId) => {
-    const rows = await Promise.all(selectApplications.map((select) => select({ developerId })))
-    return rows.flat().map(({ id, environment }) => ({ owner: database.shortId(id), environment }))
+    const rows = await select({ developerId })
+    return rows.map(({ id, environment }) => ({ owner: database.shortId(id), environment }))
   })
 
   /** @param filter numbers of an application's lists; undefined for all */

@@ -1,5 +1,6 @@
 import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { selectApplications } from './app-environments.ts'
 import type { Connection } from './engine/connection.ts'
 import type { Database } from './engine/database.ts'
 
@@ -39,7 +40,9 @@ export function pageOf(
   if (owner.appId) return { condition: and(eq(table.appId, owner.appId), isListed), order }
   if (!owner.environment) return { condition: and(eq(table.developerId, owner.developerId), isListed), order }
   // A page of each application, in the order of its index.
-  const apps = selectApplications(connection, owner.developerId, owner.environment)
+  const apps = selectApplications(connection, ({ developerId, environment }) =>
+    and(eq(developerId, owner.developerId), sql`${environment} = ${owner.environment}`),
+  )
   const page = executor
     .select({ key })
     .from(table)
@@ -49,18 +52,6 @@ export function pageOf(
   const keys = sql`select ${pageKey} from ${apps} as apps cross join lateral (${page}) as page
     order by ${pageKey} ${direction} limit ${limit}`
   return { condition: sql`${key} in (${keys})`, order }
-}
-
-/** Selects the ids of a developer's applications of one environment, deleted ones included. */
-function selectApplications({ database, executor }: Connection, developerId: SQL, environment: SQL): SQL {
-  const { applications, deletedApplications } = database.tables
-  const [existing, deleted] = [applications, deletedApplications].map((table) =>
-    executor
-      .select({ id: table.id })
-      .from(table)
-      .where(and(eq(table.developerId, developerId), eq(table.environment, environment))),
-  )
-  return sql`(${existing} union all ${deleted})`
 }
 
 /**

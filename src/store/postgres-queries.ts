@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { RateLimit, StoredPolicy } from '../domain/model/rate-limit.ts'
-import { messageSettings, selectDeveloperColumn, type CallerRow } from './applications.ts'
+import { messageSettings, developerColumns, type CallerRow } from './applications.ts'
 import { isInPhoneList } from './request-links.ts'
 import type { Connection } from './engine/connection.ts'
 import { idempotencyRow, openAnswer } from './idempotency.ts'
@@ -24,7 +24,7 @@ export type LoadQueries = ReturnType<typeof createLoadQueries>
 export function createLoadQueries(connection: Connection) {
   const { database, executor, sealing } = connection
   const { tables, postgres } = database
-  const { applications, developers, otpRequests, otpDeliveries, phones, idempotencyKeys } = tables
+  const { applications, otpRequests, otpDeliveries, phones, idempotencyKeys } = tables
   const { webhookEndpoints: endpoints, counters, guardRules, relayedMessages, otpSessions } = tables
   if (!postgres) throw new Error('groups of calls are read on PostgreSQL only')
 
@@ -37,10 +37,7 @@ export function createLoadQueries(connection: Connection) {
         otpTtlSeconds: applications.otpTtlSeconds,
         countries: applications.countries,
         ...messageSettings(applications),
-        developerStatus: sql<
-          CallerRow['developerStatus']
-        >`${selectDeveloperColumn(tables, developers.status)}`,
-        plan: sql<string>`${selectDeveloperColumn(tables, developers.plan)}`,
+        ...developerColumns(tables),
         rulesVersion: sql<
           number | null
         >`(select ${guardRules.version} from ${guardRules} where ${guardRules.developerId} = ${applications}.developer_id)`,
