@@ -57,7 +57,7 @@ export function createLogLines(
   const hasApp = widthLeft >= appWidth + detailWidthMin + gap
   const detailSpace = widthLeft - (hasApp ? appWidth + gap : 0)
 
-  const line = (time: string, type: string, phone: string, app: string, detail: string, request: string) => {
+  const line = ({ time, type, phone, app, detail, request }: LineCells) => {
     // The detail says what happened, so the request is shortened and then left out before the detail is cut.
     const requests = terminalWidth === null ? [request] : [request, shortenIds(request), '']
     const detailWidth = detail === '' ? 0 : Bun.stringWidth(detail) + gap
@@ -77,23 +77,36 @@ export function createLogLines(
   return {
     /** Formats the headings; they name the time zone. */
     heading: (nowMs: number) =>
-      paint.dim(Bun.stripANSI(line(timeTitle(nowMs), 'EVENT', 'PHONE', 'APP', 'DETAIL, REQUEST', ''))),
+      paint.dim(
+        Bun.stripANSI(
+          line({
+            time: timeTitle(nowMs),
+            type: 'EVENT',
+            phone: 'PHONE',
+            app: 'APP',
+            detail: 'DETAIL, REQUEST',
+            request: '',
+          }),
+        ),
+      ),
     /** Formats an entry: local time, type, phone, application, detail, request. */
     entry(entry: LogEntry, nowMs: number) {
       const appName = entry.appId === null ? '' : (appNames.get(entry.appId) ?? shownId(entry.appId))
-      return line(
-        recentTime(entry.at, nowMs),
-        paintType(entry.type, paint),
-        printable(entry.phone ?? '-'),
-        printable(appName),
-        printable(entryDetail(entry)),
-        entry.requestId ?? '',
-      )
+      return line({
+        time: recentTime(entry.at, nowMs),
+        type: paintType(entry.type, paint),
+        phone: printable(entry.phone ?? '-'),
+        app: printable(appName),
+        detail: printable(entryDetail(entry)),
+        request: entry.requestId ?? '',
+      })
     },
   }
 }
 
 const detailWidthMin = 8
+
+type LineCells = Record<'time' | 'type' | 'phone' | 'app' | 'detail' | 'request', string>
 
 function timeTitle(nowMs: number) {
   const zone = timeZone(nowMs)

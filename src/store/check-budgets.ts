@@ -49,6 +49,6 @@ export function createCheckBudgetStore({ database, executor }: Connection): Chec
     deleteByApplication: async (appId) => (await rows.take(eq(budgets.appId, appId))).length,
 
     deleteOldest: (until, batchSize) =>
-      deleteOldestByTime(executor, budgets, budgets.refilledAt, until, batchSize),
+      deleteOldestByTime(executor, budgets.refilledAt, { until, batchSize }),
   }
 }

@@ -151,7 +151,7 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
       if (await database.postgres?.partitions.dropOldest(executor, 'events', until)) return true
       const { seq, developerId, appId, at } = events
       const returned = { seq, type: columns.type, developerId, appId }
-      const deleted = await deleteOldestByKey(executor, events, { key: seq, at }, until, batchSize, returned)
+      const deleted = await deleteOldestByKey(executor, { key: seq, at }, { until, batchSize }, returned)
       for (const row of deleted) await changeEntryLists(removeFromList, row)
       database.sqlite?.log.increment()
       return deleted.length > 0

@@ -57,7 +57,7 @@ export function createIdempotencyStore({ database, executor, sealing }: Connecti
       await rows.update({ answer }, matchesScope(scope))
     },
 
-    deleteOldest: (until, batchSize) => deleteOldestByTime(executor, keys, keys.createdAt, until, batchSize),
+    deleteOldest: (until, batchSize) => deleteOldestByTime(executor, keys.createdAt, { until, batchSize }),
   }
 }
 

@@ -82,7 +82,7 @@ export function createInboxStore(connection: Connection): InboxStore {
     async deleteOldest(until, batchSize) {
       const { seq, sentAt: at, developerId } = inbox
       const returned = { seq, developerId }
-      const deleted = await deleteOldestByKey(executor, inbox, { key: seq, at }, until, batchSize, returned)
+      const deleted = await deleteOldestByKey(executor, { key: seq, at }, { until, batchSize }, returned)
       noteDeletedMessages(database, deleted)
       return deleted.length > 0
     },

@@ -78,8 +78,8 @@ export function createLoginAttemptStore({ database, executor }: Connection): Log
         .offset(until.countersMax)
       const counterCutoff = Math.max(until.counters, tooMany?.at ?? 0)
       const results = [
-        await deleteOldestByTime(executor, failures, failures.at, until.failures, batchSize),
-        await deleteOldestByTime(executor, counters, counters.at, counterCutoff, batchSize),
+        await deleteOldestByTime(executor, failures.at, { until: until.failures, batchSize }),
+        await deleteOldestByTime(executor, counters.at, { until: counterCutoff, batchSize }),
       ]
       return results.includes(true)
     },

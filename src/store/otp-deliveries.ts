@@ -207,7 +207,7 @@ export function createOtpDeliveryStore(connection: Connection): OtpDeliveryStore
     async deleteOldest(until, batchSize) {
       if (await database.postgres?.partitions.dropOldest(executor, 'otp_deliveries', until)) return true
       const { requestId: key, createdAt: at } = messages
-      return (await deleteOldestByKey(executor, messages, { key, at }, until, batchSize, { key })).length > 0
+      return (await deleteOldestByKey(executor, { key, at }, { until, batchSize }, { key })).length > 0
     },
   }
 }

@@ -231,7 +231,7 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
       if (await database.postgres?.partitions.dropOldest(executor, 'otp_requests', until)) return true
       const { id, status, environment, developerId, appId, createdAt: at } = otp
       const returned = { id, status, environment, developerId, appId }
-      const deleted = await deleteOldestByKey(executor, otp, { key: id, at }, until, batchSize, returned)
+      const deleted = await deleteOldestByKey(executor, { key: id, at }, { until, batchSize }, returned)
       for (const row of deleted) changeRequestLists(removeFromList, row)
       return deleted.length > 0
     },

@@ -62,7 +62,7 @@ export function createOtpSessionStore(connection: Connection): OtpSessionStore {
 
     async deleteOldest(until, batchSize) {
       const { id: key, createdAt: at } = sessions
-      return (await deleteOldestByKey(executor, sessions, { key, at }, until, batchSize, { key })).length > 0
+      return (await deleteOldestByKey(executor, { key, at }, { until, batchSize }, { key })).length > 0
     },
   }
 }

@@ -97,8 +97,7 @@ function createRateLimitRows(connection: Connection, admissions: AdmissionTable)
     },
 
     async deleteOldest(until, batchSize) {
-      if (await deleteOldestByTime(executor, admissions, admissions.at, until, batchSize, isInTimeIndex))
-        return true
+      if (await deleteOldestByTime(executor, admissions.at, { until, batchSize }, isInTimeIndex)) return true
       // Only idle applications have such rows: the others prune their own.
       await rows.delete(and(isApplicationAdmission(), lte(admissions.at, until)))
       return false

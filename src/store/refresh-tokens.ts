@@ -26,6 +26,7 @@ export function createRefreshTokenStore(
       onAccessEnded(developerId)
     },
 
-    deleteExpired: (now, batchSize) => deleteOldestByTime(executor, table, table.expiresAt, now, batchSize),
+    deleteExpired: (now, batchSize) =>
+      deleteOldestByTime(executor, table.expiresAt, { until: now, batchSize }),
   }
 }

@@ -67,7 +67,7 @@ export function createRelayedMessageStore(connection: Connection): RelayedMessag
 
     async deleteOldest(until, batchSize) {
       const { id: key, createdAt: at } = messages
-      return (await deleteOldestByKey(executor, messages, { key, at }, until, batchSize, { key })).length > 0
+      return (await deleteOldestByKey(executor, { key, at }, { until, batchSize }, { key })).length > 0
     },
   }
 }

@@ -247,14 +247,7 @@ export function createWebhookDeliveryStore(
       if (await database.postgres?.partitions.dropOldest(executor, 'webhook_deliveries', until)) return true
       const { id, endpointId, type, status, createdAt: at } = deliveries
       const returned = { id, endpointId, type, status }
-      const deleted = await deleteOldestByKey(
-        executor,
-        deliveries,
-        { key: id, at },
-        until,
-        batchSize,
-        returned,
-      )
+      const deleted = await deleteOldestByKey(executor, { key: id, at }, { until, batchSize }, returned)
       for (const row of deleted) changeDeliveryLists(database, row, { from: [row.status], to: undefined })
       return deleted.length > 0
     },

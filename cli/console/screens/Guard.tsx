@@ -62,7 +62,7 @@ function GuardRules({ guard, ownRules, width, height, close }: Props & { close()
   const { applicationName } = useApplications()
   const formatPhone = usePhoneFormatter()
   const ownLines = ruleLines(ownRules, { theme, nowMs, applicationName, formatPhone }, Infinity)
-  const lines = guardLines(guard, ownLines, width, theme, nowMs, false)
+  const lines = guardLines(guard, { ownLines, width, theme, nowMs })
   const { visible, handlers } = useScroll(lines, { width, height })
   useKeys('list', handlers)
   useKeys('detail', { back: close })
@@ -84,7 +84,7 @@ function GuardDecisions({ guard, ownRules, width, height, open }: Props & { open
   const ownLines = ruleLines(ownRules, { theme, nowMs, applicationName, formatPhone }, rulesMax)
   // Half of the screen at most, or what the decisions leave: the rules do not change, and the decisions do.
   const roomForRules = Math.max(3, Math.floor(height / 2), height - 4 - (decisions.data?.length ?? 0))
-  const drawRules = (isShort: boolean) => guardLines(guard, ownLines, width, theme, nowMs, isShort)
+  const drawRules = (isShort: boolean) => guardLines(guard, { ownLines, width, theme, nowMs, isShort })
   const lines = drawRules(false)
   const top = lines.length <= roomForRules ? lines : firstLines(drawRules(true), roomForRules, theme)
   const list = useList({
@@ -154,18 +154,17 @@ const ruleWidth = 20
 const allowancesMax = 5
 
 /**
- * @param ownLines those of the developer's own rules
- * @param isShort each rule gets one line, which ends where the screen ends
+ * Lists the state of the guard: mode, alerts, allowances and rules.
+ *
+ * @param screen.ownLines those of the developer's own rules
+ * @param screen.isShort each rule gets one line, which ends where the screen ends
  */
 function guardLines(
   { mode, challenge, rules, allowances = [], relays = [], pool, alerts }: GuardState,
-  ownLines: readonly Line[],
-  width: number,
-  theme: Theme,
-  nowMs: number,
-  isShort: boolean,
+  screen: { ownLines: readonly Line[]; width: number; theme: Theme; nowMs: number; isShort?: boolean },
 ): Line[] {
-  const { paint, status, symbols } = theme
+  const { ownLines, width, nowMs, isShort = false } = screen
+  const { paint, status, symbols } = screen.theme
   const room = width - ruleWidth - 3
   const paintOf = (share: number) => (share >= 1 ? paint.red : share >= 0.5 ? paint.yellow : undefined)
   const limitLines = (limit: string) =>

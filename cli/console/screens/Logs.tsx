@@ -129,7 +129,7 @@ function LogsView({ width, height, target }: ScreenProps) {
   return (
     <Box flexDirection="column" width={width} height={height}>
       <Lines
-        lines={[stateLine(tail, nowMs, isPaused, logFilter.summary, rowsBelow, width, theme)]}
+        lines={[stateLine(tail, { isPaused, logFilter, rowsBelow, nowMs, width, theme })]}
         width={width}
       />
       <ListTable
@@ -174,14 +174,17 @@ const emptyLines = ({ state }: LogTail, isFiltered: boolean, isCleared: boolean)
 
 function stateLine(
   { state: tailState, arrivals }: LogTail,
-  nowMs: number,
-  isPaused: boolean,
-  filterSummary: string,
-  rowsBelow: number,
-  width: number,
-  theme: Theme,
+  screen: {
+    isPaused: boolean
+    logFilter: { summary: string }
+    rowsBelow: number
+    nowMs: number
+    width: number
+    theme: Theme
+  },
 ): readonly Span[] {
-  const { paint, symbols, status } = theme
+  const { isPaused, logFilter, rowsBelow, nowMs, width } = screen
+  const { paint, symbols, status } = screen.theme
   const perMinute = arrivals.filter((at) => at > nowMs - minuteMs).length
   const states = {
     loading: status('waiting', 'loading'),
@@ -190,7 +193,7 @@ function stateLine(
     refused: status('bad', 'refused by the server, retrying'),
   }
   const state = isPaused ? status('warning', 'paused, p resumes') : states[tailState]
-  const left: Line = [' ', state, { text: `   ${filterSummary}`, paint: paint.dim }]
+  const left: Line = [' ', state, { text: `   ${logFilter.summary}`, paint: paint.dim }]
   return justify(
     left,
     rowsBelow > 0 ? { text: `${symbols.down} ${rowsBelow} more, G to follow `, paint: paint.yellow } : '',

@@ -1,24 +1,25 @@
 import { and, asc, inArray, lte, max, type SQL } from 'drizzle-orm'
-import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { QueryExecutor } from './database.ts'
+
+/** The rows to delete: none that are later than `until`, and about `batchSize` at once. */
+type Oldest = { until: number; batchSize: number }
 
 /**
  * Deletes a batch of a table's oldest rows in one statement, small enough not to delay other writes: about `batchSize`
  * rows, plus those with the same time as the last of them.
  *
  * @param timeColumn an indexed time in milliseconds
- * @param until rows after this time stay
  * @param indexCondition the condition of the index, if it is partial
  * @returns true if rows were deleted, so there may be more
  */
 export async function deleteOldestByTime(
   executor: QueryExecutor,
-  table: SQLiteTable,
   timeColumn: SQLiteColumn,
-  until: number,
-  batchSize: number,
+  { until, batchSize }: Oldest,
   indexCondition?: SQL,
 ): Promise<boolean> {
+  const { table } = timeColumn
   const oldest = executor
     .select({ at: timeColumn })
     .from(table)
@@ -38,17 +39,15 @@ export async function deleteOldestByTime(
  * `batchSize` keys.
  *
  * @param columns the table's key and its time in milliseconds
- * @param until rows after this time stay
  * @returns the columns `returned` of the deleted rows; none if there are no more to delete
  */
 export async function deleteOldestByKey<C extends Record<string, SQLiteColumn | SQL>>(
   executor: QueryExecutor,
-  table: SQLiteTable,
   { key, at }: { key: SQLiteColumn; at: SQLiteColumn },
-  until: number,
-  batchSize: number,
+  { until, batchSize }: Oldest,
   returned: C,
 ) {
+  const { table } = key
   const oldest = executor.select({ key }).from(table).orderBy(asc(key)).limit(batchSize).as('oldest')
   const isOldest = inArray(key, executor.select({ key: oldest.key }).from(oldest))
   return executor

@@ -1,7 +1,7 @@
 import { systemWorld } from '../../world/system.ts'
 
 /** Runs a transaction when it is its turn. */
-export type TakeTurn = <T>(run: () => Promise<T>) => Promise<T>
+type TakeTurn = <T>(run: () => Promise<T>) => Promise<T>
 
 /**
  * Creates a semaphore for transactions, which take it in the order of their arrival, so that many of them never hold every
