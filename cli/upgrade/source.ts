@@ -17,7 +17,7 @@ export type ReleaseSource = {
   read(name: string, onBytes?: OnBytes): Promise<Uint8Array | null>
 }
 
-export type OnBytes = (done: number, total: number | undefined) => void
+type OnBytes = (done: number, total: number | undefined) => void
 
 const redirectsMax = 5
 

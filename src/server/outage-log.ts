@@ -5,7 +5,7 @@ import { toCallerError } from '../store/engine/errors.ts'
 
 const reportIntervalMs = 1_000
 
-export type OutageReporter = {
+type OutageReporter = {
   /** Logs failures of the database: at most one line a second, with their number. */
   onFailure(cause: string): void
   /** Logs the end of an outage, with the number of its failures. Called with each write that shows that the database is there. */

@@ -12,7 +12,7 @@ import {
 import type { GuardAlert, GuardRow, Sender } from '../../src/domain/model/guard.ts'
 import { Subject } from '../../src/domain/guard/subject.ts'
 import type { GuardSettings } from '../../src/domain/guard/settings.ts'
-import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
+import { testKeys } from './keys.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { testClock } from './clock.ts'
 
@@ -103,7 +103,7 @@ export function createGuardFixture(
   const verified = new Map<string, Sender>()
   const faults: unknown[] = []
   const alerts: GuardAlert[] = []
-  const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
+  const keys = testKeys
   const guard = createGuard({ settings, keys, onFault: (error) => void faults.push(error) })
   let lastNumber = 0
 

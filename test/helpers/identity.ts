@@ -1,4 +1,4 @@
-import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
+import { testKeys } from './keys.ts'
 import type { Clock } from '../../src/domain/model/clock.ts'
 import { createApp } from '../../src/http/app.ts'
 import { listen } from '../../src/http/listener.ts'
@@ -28,7 +28,7 @@ export async function startIdentityServer(service: TestService, options: Identit
     store: service.store,
     clock: options.clock ?? service.clock,
     wall: options.wallClock,
-    keys: deriveKeys(new Uint8Array(masterKeyBytes).fill(7)),
+    keys: testKeys,
     random: (bytes) => crypto.getRandomValues(bytes),
     world: testWorld,
     version: '0.0.0-test',

@@ -1,4 +1,4 @@
-import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
+import { testKeys } from './keys.ts'
 import { deriveCode } from '../../src/domain/model/code.ts'
 import type { TestResponse, TestCaller, TestService } from './service.ts'
 
@@ -47,7 +47,7 @@ export type OtpClient = ReturnType<typeof createOtpClient>
 
 /** Creates the calls that tests of codes share. */
 export function createOtpClient(service: TestService) {
-  const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
+  const keys = testKeys
   const post = <T>(path: string, as: TestCaller, body: unknown, headers?: Headers) =>
     service.request<T>('POST', `/v1/otp/${path}`, { as, body, ...(headers && { headers }) })
 

@@ -27,7 +27,7 @@ export type CodeSource = {
 }
 
 /** Stored parts of a code, from which it is derived again. */
-export type StoredCodeSource = CodeSource & { codeHash: string }
+type StoredCodeSource = CodeSource & { codeHash: string }
 
 type CodeKeys = Pick<Keys, 'code' | 'codeHash'>
 

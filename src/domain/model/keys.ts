@@ -226,12 +226,6 @@ export function createKeyring(dataKeys: readonly DataKey[], reload: () => void =
   }
 }
 
-/** Derives a complete set of keys from one secret, for services without a database of their own. */
-export function deriveKeys(secret: Uint8Array): Keys {
-  const fill: Random = (bytes) => bytes.set(derive(secret, 'data key', bytes.length))
-  return createKeyring(dataKeysOf010(secret, fill)).keys
-}
-
 const wrapContext = ({ purpose, version }: Pick<DataKey, 'purpose' | 'version'>) => `${purpose} ${version}`
 
 /** Encrypts a data key under the master key, bound to its purpose and version. */

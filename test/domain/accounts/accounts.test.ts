@@ -9,13 +9,12 @@ import { createLoginAttempts } from '../../../src/domain/accounts/login-attempts
 import { createRefreshTokens, type RefreshTokens } from '../../../src/domain/accounts/refresh-tokens.ts'
 import { createSetupTokens, type SetupTokens } from '../../../src/domain/accounts/setup-tokens.ts'
 import { createTotpService } from '../../../src/domain/accounts/totp.ts'
-import { deriveKeys } from '../../../src/domain/model/keys.ts'
+import { deriveKeys, testKeys } from '../../helpers/keys.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { testKeys } from '../../helpers/keys.ts'
 import { testWorld } from '../../helpers/world.ts'
 
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)

@@ -4,7 +4,7 @@ import { createLoginAttempts, staleLoginFailures } from '../../../src/domain/acc
 import type { AccountService } from '../../../src/domain/accounts/accounts.ts'
 import { hostOrigin } from '../../../src/domain/model/audit.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
-import { deriveKeys } from '../../../src/domain/model/keys.ts'
+import { deriveKeys } from '../../helpers/keys.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'

@@ -13,7 +13,7 @@ import {
   hashCredential,
   type RotationType,
 } from '../../../src/domain/apps/credentials.ts'
-import { deriveKeys } from '../../../src/domain/model/keys.ts'
+import { deriveKeys } from '../../helpers/keys.ts'
 import type { Random } from '../../../src/domain/model/random.ts'
 
 const random: Random = (bytes) => crypto.getRandomValues(bytes)

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { deriveKeys } from '../../../src/domain/model/keys.ts'
+import { deriveKeys } from '../../helpers/keys.ts'
 import { deriveCode, hashCode, matchesCode, type CodeSource } from '../../../src/domain/model/code.ts'
 import { hmac } from '../../../src/shared/hmac.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { hashContexts } from '../../../src/domain/model/context.ts'
-import { deriveKeys } from '../../../src/domain/model/keys.ts'
+import { deriveKeys } from '../../helpers/keys.ts'
 
 const keys = deriveKeys(new Uint8Array(32).fill(1))
 const contexts = (clientIp: string | null, deviceId: string | null, developerId = 'dev_1') =>

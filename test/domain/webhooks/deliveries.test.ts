@@ -1,7 +1,8 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
 import { createCallLimits } from '../../../src/domain/limits/call-limits.ts'
 import { FREE_PLAN } from '../../../src/domain/model/plans.ts'
-import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
+import { masterKeyBytes } from '../../../src/domain/model/keys.ts'
+import { deriveKeys } from '../../helpers/keys.ts'
 import { createRetention } from '../../../src/domain/upkeep/retention.ts'
 import { createWebhookDeliveryService } from '../../../src/domain/webhooks/deliveries.ts'
 import type {

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import { createIds, isId } from '../../../src/domain/model/ids.ts'
-import { deriveKeys } from '../../../src/domain/model/keys.ts'
+import { deriveKeys } from '../../helpers/keys.ts'
 import { deriveCode, hashCode, matchesCode } from '../../../src/domain/model/code.ts'
 import { afterFailure, refuseSpentBudget } from '../../../src/domain/limits/check-budget.ts'
 import type { CheckBudget } from '../../../src/domain/model/phone-record.ts'

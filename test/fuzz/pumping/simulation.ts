@@ -3,7 +3,7 @@ import { createGuard } from '../../../src/domain/guard/guard.ts'
 import type { GuardedMessage } from '../../../src/domain/guard/row-keys.ts'
 import { hashContexts } from '../../../src/domain/model/context.ts'
 import type { GuardAlert, Sender } from '../../../src/domain/model/guard.ts'
-import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
+import { testKeys } from '../../helpers/keys.ts'
 import { knownLifetimeMs } from '../../../src/domain/model/phone-record.ts'
 import type { GuardChanges } from '../../../src/domain/store/guard.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
@@ -36,7 +36,7 @@ export function createSimulation(
   }: { tellsClientIp: boolean; countries?: readonly string[] | undefined; hasChallenge?: boolean },
 ) {
   const { rows, guard: stored } = createGuardRows()
-  const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
+  const keys = testKeys
   const guard = createGuard({
     settings: { ...guardOff, countries, challenge: hasChallenge ? { kind: 'altcha' } : null },
     keys,

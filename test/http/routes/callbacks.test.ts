@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { callbackPath } from '../../../src/domain/otp/callback-tokens.ts'
-import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
+import { testKeys } from '../../helpers/keys.ts'
 import { createTestService, type TestService } from '../../helpers/service.ts'
 
-const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
+const keys = testKeys
 const appSecret = 'a'.repeat(32)
 const meta = {
   name: 'meta',

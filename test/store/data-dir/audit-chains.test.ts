@@ -5,7 +5,8 @@ import { createDeveloperService } from '../../../src/domain/accounts/developers.
 import { chainName, hashEntry, hostChain, type ChainedEntry } from '../../../src/domain/model/audit-chain.ts'
 import { hostOrigin, type AuditAction } from '../../../src/domain/model/audit.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
-import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
+import { masterKeyBytes } from '../../../src/domain/model/keys.ts'
+import { deriveKeys, testKeys } from '../../helpers/keys.ts'
 import { FREE_PLAN } from '../../../src/domain/model/plans.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { connect } from '../../../src/store/sqlite/database.ts'
@@ -15,7 +16,6 @@ import { resignHeads } from '../../../src/store/data-dir/rotation.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
-import { testKeys } from '../../helpers/keys.ts'
 
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const otherKeys = deriveKeys(new Uint8Array(masterKeyBytes).fill(9))

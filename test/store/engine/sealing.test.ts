@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync } from 'node:crypto'
 import { describe, expect, test } from 'bun:test'
 import { assert, integer, property, string } from 'fast-check'
-import { deriveKeys } from '../../../src/domain/model/keys.ts'
+import { deriveKeys } from '../../helpers/keys.ts'
 import { createSealing, isSealedWith, type UnreadableValue } from '../../../src/store/engine/sealing.ts'
 import { seal } from '../../../src/domain/model/sealed.ts'
 
