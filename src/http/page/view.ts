@@ -14,7 +14,7 @@ import { fill, type Language } from './language.ts'
 import { formatPhone, maskPhone } from './phone-text.ts'
 import { pageScript, pageStyle } from './assets.ts'
 
-/** A message above a form. @see `noticeFor` */
+/** A message above a form. */
 export type Notice = { text: string; field?: 'phone' | 'code' | undefined }
 
 /** Proof of work that the script of the page solves before it sends the form again: see `AltchaChallenge`. */
