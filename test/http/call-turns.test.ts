@@ -1,14 +1,33 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createCallTurns } from '../../src/http/call-turns.ts'
 import { createTestService, type TestDeveloper, type TestService } from '../helpers/service.ts'
+import { twilioHeaders } from '../helpers/twilio-headers.ts'
 import { systemWorld } from '../../src/world/system.ts'
+
+/** Makes 60 calls at once, and expects that the event loop has turns for others between them. */
+async function expectTurns(call: () => Promise<{ status: number }>, countHandled: () => number) {
+  const burst: Array<Promise<{ status: number }>> = []
+  for (let count = 0; count < 60; count++) {
+    burst.push(call())
+    // One after the other, as the server handles what has arrived on connections.
+    for (let steps = 0; steps < 200; steps++) await Promise.resolve()
+  }
+  expect(countHandled()).toBeLessThanOrEqual(3)
+  await systemWorld.timers.nextTurn()
+  await systemWorld.timers.nextTurn()
+  expect(countHandled()).toBeLessThanOrEqual(9)
+  await Promise.all(burst)
+  expect(countHandled()).toBe(60)
+}
 
 describe('calls of developers', () => {
   let service: TestService
   let ada: TestDeveloper
   let eve: TestDeveloper
   beforeAll(async () => {
-    service = await createTestService({ env: { OTPD_CONSOLE_PER_MINUTE: '0' } })
+    service = await createTestService({
+      env: { OTPD_CONSOLE_PER_MINUTE: '0', OTPD_COMPAT: 'twilio-verify' },
+    })
     ada = await service.createDeveloper()
     eve = await service.createDeveloper()
   })
@@ -53,22 +72,32 @@ describe('calls of developers', () => {
       handled++
       return get(developer, id)
     }
-    const call = () => service.request('GET', '/v1/projects/prj_1', { as: ada })
     try {
-      // One after the other, as the server handles what has arrived on connections.
-      const burst: Array<Promise<unknown>> = []
-      for (let count = 0; count < 60; count++) {
-        burst.push(call())
-        for (let steps = 0; steps < 200; steps++) await Promise.resolve()
-      }
-      expect(handled).toBeLessThanOrEqual(3)
-      await systemWorld.timers.nextTurn()
-      await systemWorld.timers.nextTurn()
-      expect(handled).toBeLessThanOrEqual(9)
-      await Promise.all(burst)
-      expect(handled).toBe(60)
+      await expectTurns(
+        () => service.request('GET', '/v1/projects/prj_1', { as: ada }),
+        () => handled,
+      )
     } finally {
       projects.get = get
+    }
+  })
+
+  test('are at most three in a turn also through the façade of Twilio Verify', async () => {
+    const { otp } = service.services
+    const { list } = otp
+    let handled = 0
+    otp.list = async (...query) => {
+      handled++
+      return list(...query)
+    }
+    const headers = twilioHeaders(await service.createApplication(eve))
+    try {
+      await expectTurns(
+        () => service.request('GET', '/v2/Attempts', { headers }),
+        () => handled,
+      )
+    } finally {
+      otp.list = list
     }
   })
 

@@ -8,6 +8,7 @@ import { notFound, ServiceError } from '../../../domain/model/errors.ts'
 import type { ListRule } from '../../../domain/model/list-rule.ts'
 import { tryParsePhone } from '../../../domain/model/phone.ts'
 import type { OtpService } from '../../../domain/otp/otp.ts'
+import type { CallTurns } from '../../call-turns.ts'
 import type { ReadIdempotency } from '../../idempotency.ts'
 import { routeNotFound } from '../../route-errors.ts'
 import { authenticateForOperation, addTrace } from '../../require-application.ts'
@@ -22,6 +23,7 @@ export type TwilioVerifyServices = {
   appAuth: AppAuth
   applications: Pick<ApplicationService, 'get'>
   analytics: Pick<AnalyticsService, 'countMessages'>
+  callTurns: Pick<CallTurns, 'begin'>
   clock: Clock
   /** The numbers that it trusts, and those that rules allow, are the safe list. */
   guard: { isTrustedPhone(phone: string): boolean }
@@ -99,14 +101,16 @@ export function twilioVerifyRoutes(services: TwilioVerifyServices) {
   }
 
   const authenticate = async ({ headers, request }: Pick<Call, 'headers' | 'request'>) => {
-    const { appAuth } = services
+    const { appAuth, callTurns } = services
     const resource = findResource(new URL(request.url).pathname)
     const credentials = readCredentials(headers['authorization'])
-    const application =
-      request.method === 'POST' && operations.has(resource?.kind)
-        ? await authenticateForOperation(appAuth, credentials, request)
-        : addTrace(await appAuth.authenticate(credentials), request)
-    return { application, resource }
+    if (request.method === 'POST' && operations.has(resource?.kind))
+      return { application: await authenticateForOperation(appAuth, credentials, request), resource }
+    const application = await appAuth.authenticate(credentials)
+    // A page of attempts may look at a thousand requests. The credentials may have been replaced while it waited.
+    const hasWaited = await callTurns.begin(request, application.developerId)
+    const current = hasWaited ? await appAuth.authenticate(credentials) : application
+    return { application: addTrace(current, request), resource }
   }
   const options = { parse: 'none' as const, detail: { hide: true } }
   const routes = new Elysia({ name: 'twilio-verify' }).derive(authenticate)
