@@ -46,21 +46,46 @@ export const newSettings: Record<string, readonly string[]> = {
     'guard.spendPerDay',
     'prices.currency',
     'proofs.firebase.projects',
+    'providers.*.applicationId',
+    'providers.*.failoverOnBlock',
+    'providers.*.feedback',
+    'providers.*.price',
+    'providers.*.prices',
+    'providers.*.privateKey',
+    'providers.*.rcsFrom',
+    'providers.*.reportBody',
+    'providers.*.reportUrl',
+    'routes.*.strategy',
     'server.drainSeconds',
   ],
 }
 
-/** A setting that an older release does not know, and the release that introduced it. */
+/** Values of older settings by the release that introduced them. */
+export const newValues: Record<string, Readonly<Record<string, readonly string[]>>> = {
+  '0.3.0': {
+    'providers.*.kind': ['aws-notify', 'prelude', 'telnyx-verify', 'twilio-verify', 'vonage-verify'],
+    'routes.*.channel': ['rcs'],
+  },
+}
+
+/** A setting, or its value, that an older release does not know, and the release that introduced it. */
 type NewSetting = SettingValue & { since: string }
 
 /** Lists the settings that are set, and that a release refuses because they are newer. */
 export function listNewerSettings(settings: readonly SettingValue[], release: string): NewSetting[] {
-  const later = Object.entries(newSettings).filter(([since]) => Bun.semver.order(since, release) > 0)
-  return settings.flatMap((value) => {
+  const isLater = ([since]: [string, unknown]) => Bun.semver.order(since, release) > 0
+  const laterNames = Object.entries(newSettings).filter(isLater)
+  const laterValues = Object.entries(newValues).filter(isLater)
+  return settings.flatMap((one) => {
     // A flag, a variable of otpd, or a line of the file.
-    const isSet = /^(--|OTPD_)|:\d+$/.test(value.origin)
-    const name = value.setting.replace(/^(alerts|plans)\.[^.]+\./, '$1.*.')
-    const since = later.find(([, names]) => names.includes(name))?.[0]
-    return isSet && since !== undefined ? [{ ...value, since }] : []
+    if (!/^(--|OTPD_)|:\d+$/.test(one.origin)) return []
+    const name = one.setting.replace(/^(alerts|plans|providers|routes)\.[^.]+\./, '$1.*.')
+    const [since] = laterNames.find(([, names]) => names.includes(name)) ?? []
+    if (since !== undefined) return [{ ...one, since }]
+    const value = String(one.value)
+    const [valueSince] = laterValues.find(([, values]) => values[name]?.includes(value)) ?? []
+    return valueSince === undefined
+      ? []
+      : [{ ...one, setting: `${one.setting} = "${value}"`, since: valueSince }]
   })
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { listNewerSettings, newSettings } from '../../src/config/new-settings.ts'
+import { listNewerSettings, newSettings, newValues } from '../../src/config/new-settings.ts'
+import { providerKinds } from '../../src/delivery/providers/all-provider-kinds.ts'
 import { settingList } from '../../src/config/settings.ts'
 import { loadFile } from '../helpers/config.ts'
 
@@ -13,6 +14,71 @@ test('every setting is of 0.1.0, or of the release that introduced it', () => {
     .flat()
     .filter((name) => !name.includes('.*.'))
   expect([...settingsOf010, ...introduced].toSorted()).toEqual(settingList.map(({ name }) => name).toSorted())
+})
+
+/** The kinds of 0.1.0 and 0.2.0, with their settings. */
+const providersOf020 = `
+twilio accountSid apiKeySecret apiKeySid authToken baseUrl from messagingServiceSid voiceFrom whatsappContentSid whatsappFrom
+vonage-sms apiKey apiSecret baseUrl contentId entityId from signatureMethod signatureSecret
+vonage-messages apiKey apiSecret baseUrl contentId entityId from signatureSecret
+aws-sms accessKeyId baseUrl configurationSet dltEntityId dltTemplateId maxPrice originationIdentity protectConfigurationId
+aws-sms receiptTopicArn region secretAccessKey sessionToken voiceOriginationIdentity
+aws-sns accessKeyId baseUrl dltEntityId dltTemplateId maxPrice originationNumber region secretAccessKey senderId sessionToken
+infobip apiKey baseUrl dltEntityId dltTemplateId from voiceFrom
+plivo authId authToken baseUrl dltEntityId dltTemplateId from powerpackUuid
+telnyx apiKey baseUrl from messagingProfileId publicKey
+messagebird accessKey baseUrl originator signingKey voiceOriginator
+bird accessKey baseUrl channelId signingKey workspaceId
+whatsapp accessToken apiVersion appSecret baseUrl languages phoneNumberId template verifyToken
+telegram baseUrl senderUsername token
+http channels secret url
+http-template body bodyType channels headers messageIdPath method password refusals successStatus successText successValue url
+http-template username
+smpp bind caCertificate dataCodingGsm enquireLinkSeconds from fromNpi fromTon host password port receiptIdFormat serviceType
+smpp submitIdFormat systemId systemType tls toNpi toTon
+`
+  .trim()
+  .split('\n')
+  .map((line) => line.split(' '))
+
+test('every kind of provider, and every setting of one, is of 0.1.0, or of the release that introduced it', () => {
+  const kinds = Object.values(newValues).flatMap((values) => values['providers.*.kind'] ?? [])
+  const names = Object.values(newSettings).flat()
+  const unlisted = providerKinds.flatMap(({ kind, fields }) => {
+    const known = providersOf020.filter(([of]) => of === kind).flatMap(([, ...rest]) => rest)
+    if (known.length === 0) return kinds.includes(kind) ? [] : [kind]
+    return Object.keys(fields)
+      .filter((field) => !known.includes(field) && !names.includes(`providers.*.${field}`))
+      .map((field) => `${kind} ${field}`)
+  })
+  expect(unlisted).toEqual([])
+})
+
+test('names the kinds, prices and strategies that an earlier release refuses', () => {
+  const file = `[[providers]]
+name = "main"
+kind = "prelude"
+apiToken = "x"
+feedback = false
+[providers.price]
+default = "0.05"
+[prices]
+currency = "EUR"
+[[routes]]
+channel = "sms"
+providers = ["main"]
+strategy = "cost"
+`
+  const { settings } = loadFile(file)
+  const named = listNewerSettings(settings, '0.2.0').map(({ setting }) => setting)
+  expect(named.toSorted()).toEqual([
+    'prices.currency',
+    'providers.main.feedback',
+    'providers.main.kind = "prelude"',
+    'providers.main.price',
+    'routes.1.strategy',
+  ])
+  expect(listNewerSettings(settings, '0.3.0')).toEqual([])
 })
 
 test('names the settings that an earlier release refuses, where they are set', () => {
