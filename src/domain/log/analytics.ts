@@ -3,7 +3,6 @@ import type { Developer } from '../model/developer.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 import { dayMs, utcDay } from '../../shared/durations.ts'
-import { isId } from '../model/ids.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import { parseCell, type RouteCell } from '../model/route-choice.ts'
 import type { BreakdownDimension } from '../model/breakdown.ts'
@@ -149,7 +148,6 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
 
       async function readRows(): Promise<DayCounts[]> {
         if (appId === undefined) return analytics.days(developer.id, environment, range.firstDay)
-        if (!isId('app', appId)) return []
         return analytics.daysOfApplication(developer.id, appId, { environment, ...range })
       }
     },

@@ -68,7 +68,6 @@ export function createLogService({ store }: { store: Store<'events' | 'otpReques
      */
     async list(developer: Developer, filter: LogFilter): Promise<LogPage> {
       const { appId, environment, types, limit, requestId } = filter
-      if (appId !== undefined && !isId('app', appId)) return emptyPage(limit)
       if (requestId !== undefined) return listOfRequest(developer, requestId, filter)
       if (filter.after !== undefined) {
         if (filter.cursor !== undefined) throw afterWithCursor()

@@ -100,7 +100,6 @@ export function createOtpService(needs: OtpNeeds) {
       page: PageRequest,
     ): Promise<Page<ListedRequest>> {
       const before = readIdCursor(page, 'otp')
-      const matchesNothing = filter.appId !== undefined && !isId('app', filter.appId)
       const query = {
         developerId: developer.id,
         ...filter,
@@ -108,7 +107,7 @@ export function createOtpService(needs: OtpNeeds) {
         limit: page.limit + 1,
         before,
       }
-      const rows = matchesNothing ? [] : await store.read.otpRequests.list(query)
+      const rows = await store.read.otpRequests.list(query)
       return toPage(rows, page.limit, (request) => request.id)
     },
 

@@ -92,9 +92,8 @@ export function createWebhookEndpointService(needs: {
       page: PageRequest,
     ): Promise<Page<WebhookEndpoint>> {
       const before = readIdCursor(page, 'whk')
-      const matchesNothing = appId !== undefined && !isId('app', appId)
       const query = { developerId: developer.id, appId, limit: page.limit + 1, before }
-      const rows = matchesNothing ? [] : await store.read.webhookEndpoints.list(query)
+      const rows = await store.read.webhookEndpoints.list(query)
       return toPage(rows, page.limit, (endpoint) => endpoint.id)
     },
 
