@@ -14,7 +14,8 @@ export const weighedProvider = {
       'Percentage of its codes that are expected to be verified, 0 to 100. With fewer than 50 samples it also rests on those of the region, of the provider, and of other providers.',
   }),
   samples: Type.Integer({
-    description: 'Codes to the country whose outcome is known. One counts half after a day; at most 1000.',
+    description:
+      'Codes to the country whose outcome is known, where there are enough those of known senders alone. One counts half after a day; at most 1000.',
   }),
 }
 

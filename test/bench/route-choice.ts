@@ -29,7 +29,8 @@ export const routeChoice: BenchCase = {
     const recordOutcome = (index: number) => {
       const isVerified = random() < 0.8
       statistics.recordSent(cellAt(index), now + index)
-      statistics.recordOutcome(cellAt(index), { isVerified, sentAt: now + index }, now + index + secondMs)
+      const outcome = { isVerified, isKnown: index % 2 === 0, sentAt: now + index }
+      statistics.recordOutcome(cellAt(index), outcome, now + index + secondMs)
     }
     const choose = (index: number) => {
       const country = countries[index % countries.length] ?? ''

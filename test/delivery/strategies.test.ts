@@ -42,33 +42,37 @@ describeEachDatabase('a route with a strategy', (database) => {
     }
   }
 
-  async function start(strategy?: Strategy) {
+  async function start(strategy?: Strategy, guardMode = 'off') {
     service = await createTestService({
       plans: unlimitedPlans,
       database: database(),
       delivery: delivery(strategy),
       messaging: { pollMs: 3_600_000 },
-      env: { OTPD_PHONE_SEND_BUDGET: 'off', OTPD_GUARD_MODE: 'off' },
+      env: { OTPD_PHONE_SEND_BUDGET: 'off', OTPD_GUARD_MODE: guardMode },
     })
     application = await service.createApplication(await service.createDeveloper())
   }
   const call = <T>(path: string, body: object) =>
     service.request<T>('POST', `/v1/otp/${path}`, { as: application, body })
   /** Sends a code. @returns the request, and the provider that has its message */
-  async function send() {
+  async function send(clientIp?: string) {
     const phone = `+316123${String(++phones).padStart(5, '0')}`
-    const { data } = await call<{ requestId: string; provider?: string }>('send', { phone })
+    const { data } = await call<{ requestId: string; provider?: string }>('send', { phone, clientIp })
     return { requestId: data.requestId, provider: holderOf(phone), phone }
   }
   const holderOf = (phone: string) =>
     providers.filter((name) => gateways[name].messages.some(({ to }) => to === phone)).at(-1)
   const codeFor = (phone: string) =>
     providers.flatMap((name) => gateways[name].messages).findLast(({ to }) => to === phone)?.code
-  async function sendAll(count: number, isArriving: (provider: string | undefined) => boolean) {
+  async function sendAll(
+    count: number,
+    isArriving: (provider: string | undefined) => boolean,
+    toClientIp: (index: number) => string | undefined = () => undefined,
+  ) {
     const counts = { dear: 0, cheap: 0 }
     for (let index = 0; index < count; index++) {
       service.clock.advance(1_000)
-      const { requestId, provider, phone } = await send()
+      const { requestId, provider, phone } = await send(toClientIp(index))
       if (provider) counts[provider]++
       if (isArriving(provider)) await call('verify', { requestId, code: codeFor(phone) })
     }
@@ -93,6 +97,22 @@ describeEachDatabase('a route with a strategy', (database) => {
     await expire()
     const after = await sendAll(60, (provider) => provider === 'dear')
     expect(after.dear).toBeGreaterThan(40)
+  })
+
+  test('is not misled by codes that attackers never enter', async () => {
+    await start('cost', 'enforce')
+    const customers = () => '203.0.113.9'
+    await sendAll(110, () => true, customers)
+    await sendAll(
+      60,
+      () => false,
+      (index) => `198.51.${index}.9`,
+    )
+    await expire()
+    const { learning } = service.services.messaging
+    expect(
+      learning.estimate({ provider: 'cheap', channel: 'sms', country: 'NL' }).conversion,
+    ).toBeGreaterThan(0.9)
   })
 
   test('tries them in their order without one, and says nothing about a choice', async () => {

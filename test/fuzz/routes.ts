@@ -1,9 +1,41 @@
 import type { LearningStrategy } from '../../src/domain/model/route-choice.ts'
 import { describeError, formatElapsed, type FuzzPart } from './fuzz-part.ts'
 import { replay, type ReplayFigures, type ReplayForm, type Totals } from './routes/replay.ts'
+import type { Poisoning } from './routes/senders.ts'
 
 const short: ReplayForm = { sends: 400_000, days: 3, warmUpDays: 1 }
 const full: ReplayForm = { sends: 10_000_000, days: 20, warmUpDays: 0 }
+
+/** For the attacks, which concern one country. */
+const attacked: ReplayForm = { sends: 1_000_000, days: 20, warmUpDays: 0 }
+const shortlyAttacked: ReplayForm = { sends: 100_000, days: 5, warmUpDays: 0 }
+
+const common = { country: 'DE', perCode: 3, isAdaptive: false, resends: false, networks: 500 } as const
+
+/** Attacks with codes that are never verified, for each code of a customer, from the most harmful one on. */
+const attacks: Array<{ name: string; attack: Poisoning; goal: number }> = [
+  {
+    name: 'three codes, but only while the best carrier has them, 500 networks',
+    attack: { ...common, isAdaptive: true },
+    goal: 1.1,
+  },
+  {
+    name: 'the same from 10,000 networks',
+    attack: { ...common, isAdaptive: true, networks: 10_000 },
+    goal: 1.1,
+  },
+  {
+    name: 'the same from the mobile networks of customers',
+    attack: { ...common, isAdaptive: true, networks: 'shared' },
+    goal: 1.2,
+  },
+  { name: 'five codes, 10,000 networks', attack: { ...common, perCode: 5, networks: 10_000 }, goal: 1.1 },
+  {
+    name: 'three codes, each sent again twice, 10,000 networks',
+    attack: { ...common, resends: true, networks: 10_000 },
+    goal: 1.1,
+  },
+]
 
 export const routes: FuzzPart = {
   name: 'routes',
@@ -26,6 +58,25 @@ export const routes: FuzzPart = {
       } catch (error) {
         findings.push(`${strategy}: ${describeError(error)}`)
       }
+    }
+    for (const { name, attack, goal } of isShort ? attacks.slice(0, 1) : attacks) {
+      const started = performance.now()
+      const {
+        strategy,
+        oracle,
+        attacked: codes,
+        sends,
+      } = replay('cost', seed, {
+        ...(isShort ? shortlyAttacked : attacked),
+        attack,
+      })
+      const share = ratio(strategy, oracle)
+      const isMet = share <= goal
+      print(
+        `${isMet ? 'ok  ' : 'FAIL'} attack, ${name}: ${share.toFixed(3)} of the oracle's cost, ${percent(strategy.verified / sends)} verified, ${(codes / sends).toFixed(2)} codes for each customer's (${formatElapsed(started)})`,
+      )
+      if (!isMet)
+        findings.push(`attack, ${name}: share of the oracle's cost ${share.toFixed(4)}, goal ${goal}`)
     }
     return findings
   },

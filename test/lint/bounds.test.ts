@@ -27,7 +27,7 @@ const boundedOtherwise: Readonly<Record<string, string>> = {
   'src/domain/otp/message-attempts.ts':
     'messages in flight when the database goes away, which takes no others then',
   'src/domain/routing/region.ts': 'one for each country',
-  'src/domain/routing/statistics.ts': 'one for each provider, channel and region',
+  'src/domain/routing/cell-statistics.ts': 'one for each provider, channel and region',
   'src/domain/upkeep/phone-service.ts': 'one for each developer that erases a phone now',
   'src/http/call-turns.ts': 'calls of developers in progress, by the limit of each',
   'src/http/page/countries.ts': 'one for each language of the page, and each country',

@@ -1,4 +1,4 @@
-import type { GuardAlert, GuardRule, Sender } from '../model/guard.ts'
+import { evidenceDays, type GuardAlert, type GuardRule, type Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import { noCountry } from '../model/phone.ts'
 import type { Price } from '../model/price.ts'
@@ -35,6 +35,8 @@ export type GuardVerdict = {
   alert?: GuardAlert | undefined
   /** `needed`: blocked, and a passed challenge would let it pass. `passed`: sent because of one. */
   challenge?: 'needed' | 'passed' | undefined
+  /** Whether the network or device of the sender had fewer unverified messages than phones verified in an average day. */
+  isKnownOrigin?: boolean
 }
 
 /**
@@ -90,6 +92,9 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       violatedRules,
       alert,
       challenge: needsChallenge ? 'needed' : isPassed ? 'passed' : undefined,
+      isKnownOrigin: [usages.network, usages.device].some(
+        (usage) => usage && usage.unverified < usage.evidence / evidenceDays,
+      ),
     }
   }
 

@@ -58,6 +58,15 @@ const invert = <V extends string>(codes: Readonly<Partial<Record<V, string>>>) =
 const types = invert(typeCodes)
 const statuses = invert<OtpStatus>(statusCodes)
 
+/**
+ * First line of the history of a request with a known sender: its phone was verified before, or others were, from a network or
+ * device with few unverified messages.
+ */
+export const knownSenderLine = 'k\n'
+
+export const isOfKnownSender = ({ history }: Pick<OtpRequest, 'history'>): boolean =>
+  history.startsWith(knownSenderLine)
+
 /** Placeholder of a number that only the database knows, which replaces it when it writes the row. */
 export const unknownSeq = '?'
 

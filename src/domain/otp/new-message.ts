@@ -11,6 +11,7 @@ import type { Keys } from '../model/keys.ts'
 import type { Phone } from '../model/phone.ts'
 import type { OwnedPhone } from '../model/phone-record.ts'
 import type { TypedPhone } from './phones.ts'
+import { knownSenderLine } from '../model/request-history.ts'
 import {
   resendAfterMs,
   resendsMax,
@@ -85,6 +86,7 @@ export function buildRequest(
     template: SentTemplate | null
     facade?: Facade | undefined
     delivered: ReturnType<typeof startDelivery>
+    isKnownSender: boolean
   },
   now: number,
 ): OtpRequest {
@@ -119,7 +121,7 @@ export function buildRequest(
     contexts: send.contexts,
     startedBy: send.startedBy,
     previousRequest: send.previousRequest,
-    history: '',
+    history: send.isKnownSender ? knownSenderLine : '',
     compat: facade ? { facade, messages: [{ channel: delivered.channel, sentAt: now }] } : null,
     updatedAt: now,
     ...(application.traceparent !== undefined && { traceparent: application.traceparent }),

@@ -159,7 +159,8 @@ export function createOtpSend(needs: OtpNeeds) {
     const startedBy = trust === 'stranger' ? trust : 'known'
     const previousRequest = loaded.record.newestRequest
     const { channels, delivered } = described
-    const origin = { startedBy, previousRequest, delivered } as const
+    const isKnownSender = described.sender.isKnownPhone || verdict.isKnownOrigin === true
+    const origin = { startedBy, previousRequest, delivered, isKnownSender } as const
     const request = buildRequest(keys, { ...made, ...origin, template, application: current }, now)
     // A blocked send is no message to the phone: its budget is for those that are sent.
     const used = verdict.blocked ? loaded.record : charged.record

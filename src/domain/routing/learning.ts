@@ -1,6 +1,7 @@
 import type { Clock } from '../model/clock.ts'
 import { listTries } from '../model/try-lines.ts'
 import type { OtpRequest } from '../model/request.ts'
+import { isOfKnownSender } from '../model/request-history.ts'
 import {
   formatCell,
   parseCell,
@@ -13,7 +14,7 @@ import type { Store } from '../store/store.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 import { chooseProviders } from './choice.ts'
 import { addOutcomes, emptyCounts } from './counts.ts'
-import { createRouteStatistics, type CellDelta } from './statistics.ts'
+import { createRouteStatistics, type SharedDelta } from './statistics.ts'
 
 /** Rows that no outcome has changed for this long are deleted: their counts have decayed. */
 const keptMs = 30 * dayMs
@@ -37,14 +38,16 @@ export function createRouteLearning(needs: {
   let readUntil = 0
 
   async function writeDeltas(): Promise<void> {
-    const deltas = statistics.takeDeltas().toSorted((a, b) => (formatCell(a) < formatCell(b) ? -1 : 1))
+    const deltas = statistics.takeDeltas().toSorted((a, b) => (formatRowKey(a) < formatRowKey(b) ? -1 : 1))
     if (deltas.length === 0) return
     try {
       await store.write(async ({ routeStatistics }) => {
         const now = clock.now()
-        const rows = await routeStatistics.lock(deltas.map(formatCell))
+        const rows = await routeStatistics.lock(deltas.map(formatRowKey))
         const byCell = new Map(rows.map((row) => [row.cell, row]))
-        await routeStatistics.save(deltas.map((delta) => addDelta(byCell.get(formatCell(delta)), delta, now)))
+        await routeStatistics.save(
+          deltas.map((delta) => addDelta(byCell.get(formatRowKey(delta)), delta, now)),
+        )
       })
     } catch (error) {
       statistics.restore(deltas)
@@ -58,8 +61,9 @@ export function createRouteLearning(needs: {
     readUntil = now
     statistics.merge(
       rows.flatMap((row) => {
-        const cell = parseCell(row.cell)
-        return cell ? { ...row, ...cell } : []
+        const isKnown = row.cell.endsWith(knownSuffix)
+        const cell = parseCell(isKnown ? row.cell.slice(0, -knownSuffix.length) : row.cell)
+        return cell ? { ...row, ...cell, isKnown } : []
       }),
       now,
     )
@@ -91,11 +95,10 @@ export function createRouteLearning(needs: {
     recordEnd(request: OtpRequest): void {
       if (request.status !== 'verified' && request.status !== 'expired') return
       const now = clock.now()
-      for (const { cell, ...outcome } of attributeOutcome(
-        listAccepted(request),
-        request.status === 'verified',
-      ))
-        statistics.recordOutcome(cell, outcome, now)
+      const isKnown = isOfKnownSender(request)
+      const isVerified = request.status === 'verified'
+      for (const { cell, ...outcome } of attributeOutcome(listAccepted(request), isVerified))
+        statistics.recordOutcome(cell, { ...outcome, isKnown }, now)
     },
 
     /** Reads what was learned before, and forgets what is too old to say anything. */
@@ -118,11 +121,16 @@ const listAccepted = (request: OtpRequest) =>
     outcome === 'accepted' ? { cell: { provider, channel, country: request.country }, sentAt } : [],
   )
 
-function addDelta(row: RouteStatisticsRow | undefined, delta: CellDelta, now: number): RouteStatisticsRow {
+/** Follows the name of a cell in the key of the row for known senders. */
+const knownSuffix = '/known'
+
+const formatRowKey = (delta: SharedDelta) => `${formatCell(delta)}${delta.isKnown ? knownSuffix : ''}`
+
+function addDelta(row: RouteStatisticsRow | undefined, delta: SharedDelta, now: number): RouteStatisticsRow {
   const counts = row ? { outcomes: row.outcomes, verified: row.verified, at: row.at } : emptyCounts(now)
   addOutcomes(counts, delta, now)
   return {
-    cell: formatCell(delta),
+    cell: formatRowKey(delta),
     ...counts,
     verifiedSentAt: Math.max(row?.verifiedSentAt ?? 0, delta.verifiedSentAt),
     silentSince: Math.max(row?.silentSince ?? 0, delta.silentSince),

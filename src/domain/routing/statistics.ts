@@ -1,185 +1,76 @@
-import {
-  formatCell,
-  type ConversionEstimate,
-  type EstimateScope,
-  type RouteCell,
-} from '../model/route-choice.ts'
-import { addOutcomes, countsAt, emptyCounts, type OutcomeCounts } from './counts.ts'
-import { regionOf } from './region.ts'
-import { createSilenceDetector, type SilenceDetector } from './silence.ts'
+import type { ConversionEstimate, RouteCell } from '../model/route-choice.ts'
+import { createCellStatistics, type CellDelta, type CellRow } from './cell-statistics.ts'
 
-/** Outcomes that an estimate needs; missing ones are taken from the next larger group. */
-const samplesMin = 50
-/** Expected share of verified codes while there is not one outcome. */
-const conversionDefault = 0.75
+/** Outcomes of known senders that a country needs, with all its providers, so that estimates rest on them alone. */
+const knownMin = 100
 
-/** Statistics of a cell, as nodes share them. */
-type CellRow = RouteCell & OutcomeCounts & { verifiedSentAt: number; silentSince: number }
+/** Tells the counts of known senders from those of all senders. */
+type Counted = { isKnown: boolean }
 
-/** Outcomes of a cell that the shared row does not have yet. */
-export type CellDelta = RouteCell & {
-  outcomes: number
-  verified: number
-  verifiedSentAt: number
-  silentSince: number
-}
-
-type Cell = RouteCell & {
-  /** Shared counts, as last read, plus those of this node since. */
-  counts: OutcomeCounts
-  /** Outcomes of this node that are not shared yet. */
-  pending: { outcomes: number; verified: number }
-  silence: SilenceDetector
-  /** Larger groups to which it belongs, the smallest first. */
-  groups: readonly Group[]
-}
-
-type Group = { scope: EstimateScope; counts: OutcomeCounts }
+export type SharedDelta = CellDelta & Counted
 
 export type RouteStatistics = ReturnType<typeof createRouteStatistics>
 
-/** Keeps how many codes were verified, by provider, channel and country. All times are milliseconds since the epoch. */
+/**
+ * Keeps how many codes were verified: of all senders, and of known senders (`isOfKnownSender`), on which estimates rest where
+ * there are enough. Attackers who never verify a code are not known, so that they cannot make a provider look as if its codes
+ * did not arrive. Silence takes the codes of all senders: it must be noticed after few. All times are milliseconds since the
+ * epoch.
+ */
 export function createRouteStatistics() {
-  const cells = new Map<string, Cell>()
-  const groups = new Map<string, Group>()
-  const changed = new Set<Cell>()
-
-  function groupFor(scope: EstimateScope, key: string): Group {
-    let group = groups.get(key)
-    if (!group) groups.set(key, (group = { scope, counts: emptyCounts(0) }))
-    return group
-  }
-
-  function cellFor(named: RouteCell): Cell {
-    const key = formatCell(named)
-    let cell = cells.get(key)
-    if (!cell) {
-      const { provider, channel, country } = named
-      const region = regionOf(country)
-      cell = {
-        provider,
-        channel,
-        country,
-        counts: emptyCounts(0),
-        pending: { outcomes: 0, verified: 0 },
-        silence: createSilenceDetector(),
-        groups: [
-          groupFor('region', `${provider}/${channel}/${region}`),
-          groupFor('provider', `${provider}/${channel}`),
-          groupFor('others', `/${channel}/${region}`),
-          groupFor('others', `/${channel}`),
-        ],
-      }
-      cells.set(key, cell)
-    }
-    return cell
-  }
-
-  /** Estimates a cell; each group fills up the outcomes that the smaller ones lack. */
-  function estimate(key: RouteCell, now: number): ConversionEstimate {
-    const cell = cellFor(key)
-    const own = countsAt(cell.counts, now)
-    let { outcomes, verified } = own
-    let scope: EstimateScope = outcomes > 0 ? 'country' : 'none'
-    for (const group of cell.groups) {
-      const missing = samplesMin - outcomes
-      if (missing <= 0) break
-      const larger = countsAt(group.counts, now)
-      // The group has the outcomes of the smaller ones, too.
-      if (larger.outcomes <= outcomes) continue
-      const taken = Math.min(missing, larger.outcomes - outcomes)
-      outcomes += taken
-      verified += (taken * larger.verified) / larger.outcomes
-      scope = group.scope
-    }
-    const missing = Math.max(0, samplesMin - outcomes)
-    // One outcome of each kind more (Laplace), so that no estimate is 0 or 1.
-    const conversion =
-      (verified + missing * conversionDefault + 2 * conversionDefault) / (outcomes + missing + 2)
-    return { conversion, samples: own.outcomes, scope, isSilent: checkSilence(cell, conversion, now) }
-  }
-
-  function checkSilence(cell: Cell, conversion: number, now: number): boolean {
-    const wasSilent = cell.silence.isSilent()
-    const isSilent = cell.silence.check(conversion, now)
-    if (!wasSilent && cell.silence.isSilent()) changed.add(cell)
-    return isSilent
-  }
+  const all = createCellStatistics()
+  const known = createCellStatistics()
+  const withKind = (isKnown: boolean) => (delta: CellDelta) => ({ ...delta, isKnown })
 
   return {
-    estimate,
-
-    /** Counts a code that a provider accepted. */
-    recordSent(key: RouteCell, sentAt: number): void {
-      cellFor(key).silence.recordSent(sentAt)
+    estimate(key: RouteCell, now: number): ConversionEstimate {
+      const estimate = all.estimate(key, now)
+      if (known.countOutcomes(key, now) < knownMin) return estimate
+      return { ...known.estimate(key, now), isSilent: estimate.isSilent }
     },
 
-    /** Counts that another message was asked for after a code. */
-    recordResent(key: RouteCell, sentAt: number): void {
-      cellFor(key).silence.recordResent(sentAt)
-    },
+    recordSent: all.recordSent,
+
+    recordResent: all.recordResent,
 
     /** Counts a code whose outcome is known. */
-    recordOutcome(key: RouteCell, outcome: { isVerified: boolean; sentAt: number }, now: number): void {
-      const cell = cellFor(key)
-      const added = { outcomes: 1, verified: outcome.isVerified ? 1 : 0 }
-      addOutcomes(cell.counts, added, now)
-      for (const { counts } of cell.groups) addOutcomes(counts, added, now)
-      cell.pending.outcomes++
-      cell.pending.verified += added.verified
-      if (outcome.isVerified) cell.silence.recordVerified(outcome.sentAt)
-      changed.add(cell)
+    recordOutcome(
+      key: RouteCell,
+      outcome: Counted & { isVerified: boolean; sentAt: number },
+      now: number,
+    ): void {
+      all.recordOutcome(key, outcome, now)
+      if (outcome.isKnown) known.recordOutcome(key, outcome, now)
     },
 
     /** Takes what other nodes do not know yet. `restore` puts it back if it could not be written. */
-    takeDeltas(): CellDelta[] {
-      const deltas = [...changed].map(({ provider, channel, country, pending, silence }) => ({
-        provider,
-        channel,
-        country,
-        ...pending,
-        ...silence.state(),
-      }))
-      for (const cell of changed) cell.pending = { outcomes: 0, verified: 0 }
-      changed.clear()
-      return deltas
-    },
+    takeDeltas: (): SharedDelta[] => [
+      ...all.takeDeltas().map(withKind(false)),
+      ...known.takeDeltas().map(withKind(true)),
+    ],
 
-    restore(deltas: readonly CellDelta[]): void {
-      for (const delta of deltas) {
-        const cell = cellFor(delta)
-        cell.pending.outcomes += delta.outcomes
-        cell.pending.verified += delta.verified
-        changed.add(cell)
-      }
+    restore(deltas: readonly SharedDelta[]): void {
+      all.restore(deltas.filter(({ isKnown }) => !isKnown))
+      known.restore(deltas.filter(({ isKnown }) => isKnown))
     },
 
     /** Replaces what is known of cells by their shared rows; outcomes of this node that these lack are added. */
-    merge(rows: readonly CellRow[], now: number): void {
-      for (const row of rows) {
-        const cell = cellFor(row)
-        cell.counts = { outcomes: row.outcomes, verified: row.verified, at: row.at }
-        if (cell.pending.outcomes > 0) addOutcomes(cell.counts, cell.pending, now)
-        cell.silence.merge(row)
-      }
-      if (rows.length > 0) recount(now)
+    merge(rows: ReadonlyArray<CellRow & Counted>, now: number): void {
+      all.merge(
+        rows.filter(({ isKnown }) => !isKnown),
+        now,
+      )
+      known.merge(
+        rows.filter(({ isKnown }) => isKnown),
+        now,
+      )
     },
 
-    recount,
+    recount(now: number): void {
+      all.recount(now)
+      known.recount(now)
+    },
 
-    /** Lists the countries and channels that have outcomes. */
-    listCells: (): RouteCell[] =>
-      [...cells.values()].flatMap(({ provider, channel, country, counts }) =>
-        counts.outcomes > 0 ? [{ provider, channel, country }] : [],
-      ),
-  }
-
-  /** Sums up the groups again: they take in what other nodes have seen. */
-  function recount(now: number): void {
-    for (const { counts } of groups.values()) Object.assign(counts, emptyCounts(now))
-    for (const cell of cells.values()) {
-      const current = countsAt(cell.counts, now)
-      for (const { counts } of cell.groups) addOutcomes(counts, current, now)
-    }
+    listCells: all.listCells,
   }
 }

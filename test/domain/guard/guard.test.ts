@@ -90,6 +90,30 @@ describe('evidence', () => {
   })
 })
 
+test('a sender is known where fewer messages are unverified than phones are verified in an average day', async () => {
+  const { createRequest, evaluate, verify } = createGuardBench()
+  const isKnown = async (clientIp: string, deviceId: string) =>
+    (await evaluate(createRequest({ clientIp }), device(deviceId))).isKnownOrigin
+  expect(await isKnown('203.0.113.1', 'a')).toBe(false)
+  for (const clientIp of ['203.0.113.2', '203.0.113.3']) {
+    const request = createRequest({ clientIp })
+    await evaluate(request, device('b'))
+    await verify(request, device('b'))
+  }
+  // The first message is unverified.
+  expect(await isKnown('203.0.113.4', 'c')).toBe(false)
+  expect(await isKnown('198.51.100.1', 'b')).toBe(true)
+  expect(await isKnown('198.51.100.1', 'b')).toBe(false)
+  for (let number = 0; number < 27; number++) {
+    const request = createRequest({ clientIp: '203.0.113.5' })
+    await evaluate(request)
+    await verify(request)
+  }
+  // 29 phones in 14 days against two messages, then against one more.
+  expect(await isKnown('203.0.113.6', 'd')).toBe(true)
+  expect(await isKnown('203.0.113.6', 'd')).toBe(false)
+})
+
 describe('what leaves unverified', () => {
   test('to cold countries is 100 to each and 300 to all, in any 24 hours', async () => {
     const bench = createGuardBench()

@@ -1,5 +1,6 @@
 import { beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import type { DeliveryTry } from '../../../src/domain/model/delivery.ts'
+import { knownSenderLine } from '../../../src/domain/model/request-history.ts'
 import { formatTry } from '../../../src/domain/model/try-lines.ts'
 import type { OtpRequest } from '../../../src/domain/model/request.ts'
 import type { RouteCell } from '../../../src/domain/model/route-choice.ts'
@@ -76,6 +77,22 @@ describeEachDatabase('nodes that learn from each other', (database) => {
       expect(node.estimate(cell(a))).toMatchObject({ samples: 60, scope: 'country' })
       expect(node.estimate(cell(b))).toMatchObject({ samples: 60, scope: 'country' })
       expect(firstChoice(node)).toBe(b)
+    }
+  })
+
+  test('choose by known senders where there are enough, also after a start', async () => {
+    const node = await startNode()
+    for (const provider of [a, b]) {
+      const request = requestOf('verified', provider)
+      const known = { ...request, country: 'BE', history: `${knownSenderLine}${request.history}` }
+      for (let index = 0; index < 60; index++) node.recordEnd(known)
+    }
+    for (let index = 0; index < 600; index++) node.recordEnd({ ...requestOf('expired', a), country: 'BE' })
+    await node.share()
+    for (const one of [node, await startNode()]) {
+      const [first, second] = [a, b].map((provider) => one.estimate({ ...cell(provider), country: 'BE' }))
+      expect(first).toMatchObject({ samples: 60, scope: 'country' })
+      expect(first).toEqual(second)
     }
   })
 

@@ -7,10 +7,17 @@ const now = Date.UTC(2026, 10, 1)
 const cell = (provider: string, country: string): RouteCell => ({ provider, channel: 'sms', country })
 
 /** Records outcomes, and spreads the verified ones evenly. */
-function record(statistics: RouteStatistics, key: RouteCell, count: number, share: number, at = now) {
+function record(
+  statistics: RouteStatistics,
+  key: RouteCell,
+  count: number,
+  share: number,
+  at = now,
+  isKnown = false,
+) {
   for (let index = 0; index < count; index++) {
     const isVerified = Math.floor((index + 1) * share) > Math.floor(index * share)
-    statistics.recordOutcome(key, { isVerified, sentAt: at }, at)
+    statistics.recordOutcome(key, { isVerified, isKnown, sentAt: at }, at)
   }
 }
 
@@ -47,6 +54,34 @@ describe('an estimate', () => {
   })
 })
 
+describe('unverified codes of strangers', () => {
+  const key = cell('a', 'NL')
+
+  test('lower an estimate only while known senders have fewer than 100 codes in the country', () => {
+    const statistics = createRouteStatistics()
+    const conversion = (provider: string) => statistics.estimate(cell(provider, 'NL'), now).conversion
+    record(statistics, key, 50, 0.9, now, true)
+    record(statistics, key, 450, 0)
+    expect(conversion('a')).toBeCloseTo(0.09, 2)
+    // Those of other providers count, too: the two are compared by the same senders.
+    record(statistics, cell('b', 'NL'), 50, 0.8, now, true)
+    expect(conversion('a')).toBeCloseTo(0.9, 1)
+    record(statistics, key, 10_000, 0)
+    expect(conversion('a')).toBeCloseTo(0.9, 1)
+    expect(conversion('b')).toBeCloseTo(0.8, 1)
+    expect(statistics.estimate(key, now).samples).toBeCloseTo(50, 5)
+    // In another country, strangers are all there is.
+    expect(statistics.estimate(cell('a', 'BE'), now).conversion).toBeLessThan(0.1)
+  })
+
+  test('count for silence, which must be noticed after few', () => {
+    const statistics = createRouteStatistics()
+    record(statistics, key, 300, 0.85, now, true)
+    for (let index = 1; index <= 30; index++) statistics.recordSent(key, now + index * secondMs)
+    expect(statistics.estimate(key, now + 60 * secondMs).isSilent).toBe(true)
+  })
+})
+
 describe('silence', () => {
   const key = cell('a', 'NL')
 
@@ -63,7 +98,7 @@ describe('silence', () => {
     expect(statistics.estimate(key, now + 40 * secondMs).isSilent).toBe(false)
     expect(statistics.estimate(key, now + 60 * secondMs).isSilent).toBe(true)
     // Codes that were sent before it began do not end it.
-    statistics.recordOutcome(key, { isVerified: true, sentAt: now }, now + 61 * secondMs)
+    statistics.recordOutcome(key, { isVerified: true, isKnown: false, sentAt: now }, now + 61 * secondMs)
     expect(statistics.estimate(key, now + 61 * secondMs).isSilent).toBe(true)
   })
 
@@ -102,7 +137,7 @@ describe('silence', () => {
     const probe = last + 2 * hourMs
     statistics.recordSent(key, probe)
     expect(isSilent(probe + 1)).toBe(true)
-    statistics.recordOutcome(key, { isVerified: true, sentAt: probe }, probe + 20 * secondMs)
+    statistics.recordOutcome(key, { isVerified: true, isKnown: false, sentAt: probe }, probe + 20 * secondMs)
     expect(isSilent(probe + 20 * secondMs)).toBe(false)
   })
 
@@ -110,7 +145,7 @@ describe('silence', () => {
     for (const sentAt of [now + 2 * secondMs, now + 600 * secondMs]) {
       const statistics = fallSilent()
       expect(statistics.estimate(key, now + 60 * secondMs).isSilent).toBe(true)
-      statistics.recordOutcome(key, { isVerified: true, sentAt }, sentAt + 30 * secondMs)
+      statistics.recordOutcome(key, { isVerified: true, isKnown: false, sentAt }, sentAt + 30 * secondMs)
       expect(statistics.estimate(key, sentAt + 30 * secondMs).isSilent).toBe(false)
     }
   })
@@ -126,6 +161,24 @@ describe('silence', () => {
 describe('two nodes', () => {
   const key = cell('a', 'NL')
 
+  test('share the counts of known senders apart', () => {
+    const [one, other] = [createRouteStatistics(), createRouteStatistics()]
+    record(one, key, 100, 0.9, now, true)
+    record(one, key, 300, 0)
+    const deltas = one.takeDeltas()
+    expect(deltas).toMatchObject([
+      { isKnown: false, outcomes: 400, verified: 90 },
+      { isKnown: true, outcomes: 100, verified: 90 },
+    ])
+    other.merge(
+      deltas.map((delta) => ({ ...delta, at: now })),
+      now,
+    )
+    expect(other.estimate(key, now)).toEqual(one.estimate(key, now))
+    one.restore(deltas)
+    expect(one.takeDeltas()).toEqual(deltas)
+  })
+
   test('learn from rows, and keep what they have not shared yet', () => {
     const [one, other] = [createRouteStatistics(), createRouteStatistics()]
     record(one, key, 100, 0.9)
@@ -133,7 +186,15 @@ describe('two nodes', () => {
     expect(others).toEqual([])
     expect(delta).toMatchObject({ ...key, outcomes: 100, verified: 90, verifiedSentAt: now })
     expect(one.takeDeltas()).toEqual([])
-    const row = { ...key, outcomes: 100, verified: 90, at: now, verifiedSentAt: now, silentSince: 0 }
+    const row = {
+      ...key,
+      isKnown: false,
+      outcomes: 100,
+      verified: 90,
+      at: now,
+      verifiedSentAt: now,
+      silentSince: 0,
+    }
     record(other, key, 50, 0)
     other.merge([row], now)
     expect(other.estimate(key, now).samples).toBe(150)

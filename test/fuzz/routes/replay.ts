@@ -17,6 +17,7 @@ import {
   resendShare,
   type Expected,
 } from './expected.ts'
+import { createSenders, type Poisoning, type Sender } from './senders.ts'
 
 const ttlMs = 5 * minuteMs
 /** The beginning of the simulated time, so that times are as large as real ones. */
@@ -25,7 +26,13 @@ const startAt = Date.UTC(2026, 0, 1)
 export type Totals = { cost: number; verified: number }
 
 /** Extent of a replay. Figures are of the days after the warm-up. */
-export type ReplayForm = { sends: number; days: number; warmUpDays: number }
+export type ReplayForm = {
+  sends: number
+  days: number
+  warmUpDays: number
+  /** Attack on a country. All figures are of its customers then. */
+  attack?: Poisoning
+}
 
 export type ReplayFigures = {
   sends: number
@@ -37,6 +44,8 @@ export type ReplayFigures = {
   /** Codes of the hours after a carrier died in a country that it served, and those lost to it. */
   deaths: { count: number; codes: number; lost: number }
   explored: number
+  /** Codes of the attack. */
+  attacked: number
 }
 
 type Request = {
@@ -44,6 +53,9 @@ type Request = {
   sentAt: number
   /** Whether the person enters a code that arrives. */
   isDiligent: boolean
+  /** Undefined for a customer. */
+  attack: Poisoning | undefined
+  sender: Sender
   resends: number
   accepted: Array<AcceptedMessage<RouteCell>>
   undelivered: string[]
@@ -59,12 +71,13 @@ type DeathWatch = Death & { codes: number; lost: number; until: number }
 export function replay(
   strategy: LearningStrategy,
   seed: number,
-  { sends, days, warmUpDays }: ReplayForm,
+  { sends, days, warmUpDays, attack }: ReplayForm,
 ): ReplayFigures {
   // Three sources, so that a seed is the same world with the same traffic for any strategy.
   const random = seededRandom(seed)
   const world = createCarrierWorld(seededRandom(seed + 1), startAt)
   const traffic = seededRandom(seed + 2)
+  const senders = createSenders(seededRandom(seed + 3))
   const statistics = createRouteStatistics()
   const breakers = carriers.map(() => createCircuitBreaker())
   const tasks = createSchedule()
@@ -74,9 +87,13 @@ export function replay(
   const watches: DeathWatch[] = []
   const finished: DeathWatch[] = []
   let explored = 0
+  let attacked = 0
   let counted = 0
   /** First messages of the last hours, by country and carrier: who serves a country. */
   const served = new Map<string, number>()
+
+  const isMeasured = ({ sentAt, country, attack: own }: Request) =>
+    sentAt >= measureFrom && !own && (!attack || country.code === attack.country)
 
   function dispatch(request: Request, now: number) {
     const { country } = request
@@ -99,7 +116,7 @@ export function replay(
       (cell) => statistics.estimate(cell, now),
       random,
     )
-    if (choice.reason === 'explored' && now >= measureFrom) explored++
+    if (choice.reason === 'explored' && isMeasured(request)) explored++
     for (const { provider } of choice.considered) {
       const carrier = carriers.findIndex((name) => name === provider)
       const breaker = breakers[carrier]
@@ -114,7 +131,7 @@ export function replay(
   function hand(request: Request, carrier: number, provider: string, now: number) {
     const { country } = request
     const cell: RouteCell = { provider, channel: 'sms', country: country.code }
-    if (request.sentAt >= measureFrom) measured.strategy.cost += country.lanes[carrier]?.price ?? 0
+    if (isMeasured(request)) measured.strategy.cost += country.lanes[carrier]?.price ?? 0
     if (request.accepted.length === 0) {
       const key = `${country.code}/${carrier}`
       served.set(key, (served.get(key) ?? 0) + 1)
@@ -122,6 +139,11 @@ export function replay(
     request.accepted.push({ cell, sentAt: now })
     statistics.recordSent(cell, now)
     if (request.lossOf?.carrier !== carrier) request.lossOf = watchFor(country, carrier, request)
+    if (request.attack) {
+      if (request.attack.resends && request.resends < messagesMax - 1)
+        tasks.at(now + 31 * secondMs, (at) => resend(request, at))
+      return
+    }
     const delivery = world.deliveryAt(country, carrier, now)
     if (random() < delivery) {
       // Median 22 seconds: 4 of the network, 18 of the person.
@@ -134,14 +156,16 @@ export function replay(
         if (request.isOpen) dispatch(request, at)
       })
     } else if (request.resends < messagesMax - 1 && random() < resendShare) {
-      tasks.at(now + 30 * secondMs - 15 * secondMs * Math.log(1 - random()), (at) => {
-        if (!request.isOpen) return
-        request.resends++
-        const last = request.accepted.at(-1)
-        if (last) statistics.recordResent(last.cell, last.sentAt)
-        dispatch(request, at)
-      })
+      tasks.at(now + 30 * secondMs - 15 * secondMs * Math.log(1 - random()), (at) => resend(request, at))
     }
+  }
+
+  function resend(request: Request, now: number) {
+    if (!request.isOpen) return
+    request.resends++
+    const last = request.accepted.at(-1)
+    if (last) statistics.recordResent(last.cell, last.sentAt)
+    dispatch(request, now)
   }
 
   function watchFor(country: SimulatedCountry, carrier: number, { sentAt, lossOf }: Request) {
@@ -154,7 +178,7 @@ export function replay(
   function verify(request: Request, now: number) {
     if (!request.isOpen) return
     request.isOpen = false
-    if (request.sentAt >= measureFrom) measured.strategy.verified++
+    if (isMeasured(request)) measured.strategy.verified++
     learn(request, true, now)
   }
 
@@ -165,9 +189,26 @@ export function replay(
     learn(request, false, now)
   }
 
-  function learn({ accepted: messages }: Request, isVerified: boolean, now: number) {
+  function learn({ accepted: messages, sender }: Request, isVerified: boolean, now: number) {
+    if (isVerified) senders.verify(sender)
     for (const { cell, ...outcome } of attributeOutcome(messages, isVerified))
-      statistics.recordOutcome(cell, outcome, now)
+      statistics.recordOutcome(cell, { ...outcome, isKnown: sender.isKnown }, now)
+  }
+
+  function start(request: Request, now: number) {
+    dispatch(request, now)
+    tasks.at(now + ttlMs, (at) => expire(request, at))
+  }
+
+  function poison(one: Poisoning, { country, accepted: [first] }: Request, now: number) {
+    const best = carriers[byTruth(world, country, now)([], []) ?? -1]
+    if (one.isAdaptive && first?.cell.provider !== best) return
+    for (let n = 0; n < one.perCode; n++) {
+      const sender = senders.attacker(one, now)
+      if (!sender) continue
+      attacked++
+      start({ ...newRequest(country, now), attack: one, sender }, now)
+    }
   }
 
   const expectations = createExpectations(world, measured.oracle, orders)
@@ -197,23 +238,18 @@ export function replay(
     tasks.runUntil(now)
     const country = world.drawCountry(traffic)
     const request: Request = {
-      country,
-      sentAt: now,
+      ...newRequest(country, now),
       isDiligent: traffic() < country.diligence,
-      resends: 0,
-      accepted: [],
-      undelivered: [],
-      isOpen: true,
-      lossOf: undefined,
+      sender: senders.customer(country.code, now),
     }
     for (const watch of watches)
       if (watch.country === country && now >= watch.at && now < watch.until) watch.codes++
-    if (now >= measureFrom) {
+    if (isMeasured(request)) {
       counted++
       expectations.count(country, now)
     }
-    dispatch(request, now)
-    tasks.at(now + ttlMs, (at) => expire(request, at))
+    start(request, now)
+    if (attack && country.code === attack.country && now >= measureFrom) poison(attack, request, now)
     // Busy days and quiet nights.
     const busy = 1 + 0.6 * Math.sin((2 * Math.PI * (now - startAt)) / dayMs)
     now += -Math.log(1 - traffic()) / (perMs * busy)
@@ -232,8 +268,21 @@ export function replay(
       lost: watched.reduce((sum, { lost }) => sum + lost, 0),
     },
     explored,
+    attacked,
   }
 }
+
+const newRequest = (country: SimulatedCountry, now: number) => ({
+  country,
+  sentAt: now,
+  isDiligent: false,
+  attack: undefined,
+  resends: 0,
+  accepted: [],
+  undelivered: [],
+  isOpen: true,
+  lossOf: undefined,
+})
 
 const nothing: Totals = { cost: 0, verified: 0 }
 const down: Failure = { class: 'provider_down', permanent: false, at: 'account', providerCode: '503' }
