@@ -42,5 +42,8 @@ export const contents: ReadonlyArray<{ section: string; pages: readonly string[]
   },
   { section: 'Use', pages: ['console', 'accounts', 'support'] },
   { section: 'Reference', pages: ['errors', 'events', 'limits', 'configuration', 'commands'] },
-  { section: 'Background', pages: ['security', 'performance', 'architecture', 'simulation', 'decisions'] },
+  {
+    section: 'Background',
+    pages: ['security', 'guard-attacks', 'performance', 'architecture', 'simulation', 'decisions'],
+  },
 ]
