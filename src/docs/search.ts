@@ -15,11 +15,11 @@ export type SearchEntry = {
   words: string
 }
 
-/** Address of the API reference, relative to `/docs/`. Its operations are found after the guides. */
-const apiReference = '../v1/docs'
+/** Address of the API reference, relative to `/docs/`. Its operations are found after the guides; `site.js` adds them. */
+export const apiReference = '../v1/docs'
 
 /** Pages on how otpd is made. */
-const backgroundPages = /^(\.\/)?(architecture|decisions|performance)\b/
+const backgroundPages = /^(\.\/)?(architecture|decisions|guard-attacks|performance)\b/
 
 /** Options of the index. Building and loading it need the same ones. */
 export const searchOptions: Options<SearchEntry> = {
