@@ -126,10 +126,12 @@ export function createBuiltInIssuer(needs: {
     async grant(form, client) {
       const { grant_type: type, client_id: clientId } = form
       if (clientId !== undefined && clientId !== builtInClientId)
-        return grantError('invalid_client', 'Unknown client.')
+        return grantError('invalid_client', `Unknown client. Send ${builtInClientId} as client_id, or none.`)
       if (type === undefined) return missingParameter('grant_type')
       const grant = Object.hasOwn(grants, type) ? grants[type] : undefined
-      return grant ? grant(form, client) : grantError('unsupported_grant_type', 'This grant is not offered.')
+      if (grant) return grant(form, client)
+      const known = Object.keys(grants).join(', ')
+      return grantError('unsupported_grant_type', `Unknown grant_type. Use one of ${known}.`)
     },
 
     revoke: (token, { origin }) => refreshTokens.revoke(token, origin),

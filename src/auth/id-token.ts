@@ -66,7 +66,8 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
      * @throws UNAVAILABLE with reason IDENTITY_PROVIDER_UNAVAILABLE when the provider's keys cannot be loaded
      */
     async verify(token: string | undefined): Promise<TokenLogin> {
-      if (!token) throw unauthenticated('TOKEN_MISSING', 'An ID token or an API token is required.')
+      if (!token)
+        throw unauthenticated('TOKEN_MISSING', 'An ID token or an API token is required, as a bearer token.')
       if (token.length > tokenBytesMax) throw invalidToken()
       const nowMs = clock.now()
       const cached = await cache.get(token, nowMs)
@@ -97,7 +98,7 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
       } catch (error) {
         if (error instanceof ServiceError) throw error
         if (error instanceof errors.JWTExpired)
-          throw unauthenticated('TOKEN_EXPIRED', 'The ID token has expired.')
+          throw unauthenticated('TOKEN_EXPIRED', 'The ID token has expired. Log in again, or refresh it.')
         // All other errors of jose concern this token or the key that it names, including TypeErrors for keys
         // that are too short.
         throw invalidToken(error)
@@ -191,7 +192,7 @@ function createTokenCache(keys: Pick<KeySource, 'trustedKeySet'>, toleranceMs: n
 const tokenHash = (token: string) => hash('sha256', token, 'base64')
 
 function invalidToken(cause?: unknown): ServiceError {
-  return unauthenticated('TOKEN_INVALID', 'The ID token is invalid.', cause)
+  return unauthenticated('TOKEN_INVALID', 'The ID token is invalid. Log in again.', cause)
 }
 
 function unauthenticated(reason: string, message: string, cause?: unknown): ServiceError {

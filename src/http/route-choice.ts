@@ -11,7 +11,7 @@ export const weighedProvider = {
   ),
   conversion: Type.Number({
     description:
-      'Percentage of its codes that are expected to be verified, 0 to 100. With fewer than 50 samples it also rests on those of the region, of the provider, and of other providers.',
+      'Percentage of its codes that are expected to be verified, 0 to 100. With fewer than 50 samples it is also based on those of the region, of the provider, and of other providers.',
   }),
   samples: Type.Integer({
     description:

@@ -208,7 +208,10 @@ export function createAccountService(needs: {
       const developer = account && (await store.read.developers.find(account.developerId))
       requireGoodPassword('password', password, { email: address, name: developer?.name ?? null })
       if (!developer)
-        throw new ServiceError('NOT_FOUND', 'There is no account with this email address. Check the address.')
+        throw new ServiceError(
+          'NOT_FOUND',
+          'There is no account with this e-mail address. Check the address.',
+        )
       const passwordHash = await passwords.takeTurn(hostTurn, ({ hash }) => hash(password))
       await setPassword(developer.id, passwordHash, undefined)
       return developer

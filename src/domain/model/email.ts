@@ -12,11 +12,11 @@ export const cleanEmail = (text: string) => text.trim().toLowerCase()
 export function requireEmail(text: string): string {
   const email = cleanEmail(text)
   if (email.length <= 254 && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email)) return email
-  throw invalidField('body', 'email', 'Expected an email address, such as ada@example.com.')
+  throw invalidField('body', 'email', 'Expected an e-mail address, such as ada@example.com.')
 }
 
 /** CONFLICT (EMAIL_TAKEN). */
 export const emailTaken = () =>
-  new ServiceError('CONFLICT', 'An account with this email address already exists. Use another address.', {
+  new ServiceError('CONFLICT', 'An account with this e-mail address already exists. Use another address.', {
     reason: 'EMAIL_TAKEN',
   })

@@ -31,7 +31,7 @@ export function parseCell(text: string): RouteCell | undefined {
   return channel && { provider, channel, country: country === '' ? null : country }
 }
 
-/** Which codes an estimate rests on: those of the country, or of a larger group where these are fewer than 50. */
+/** Which codes an estimate is based on: those of the country, or of a larger group where these are fewer than 50. */
 export const estimateScopes = ['country', 'region', 'provider', 'others', 'none'] as const
 
 export type EstimateScope = (typeof estimateScopes)[number]

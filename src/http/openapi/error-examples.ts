@@ -78,11 +78,15 @@ export const errorExamples = {
     metadata: { attemptsRemaining: 0 },
   }),
   ...proofExamples,
-  TOKEN_MISSING: example('UNAUTHENTICATED', 'An ID token or an API token is required.', {
+  TOKEN_MISSING: example('UNAUTHENTICATED', 'An ID token or an API token is required, as a bearer token.', {
     reason: 'TOKEN_MISSING',
   }),
-  TOKEN_INVALID: example('UNAUTHENTICATED', 'The ID token is invalid.', { reason: 'TOKEN_INVALID' }),
-  TOKEN_EXPIRED: example('UNAUTHENTICATED', 'The ID token has expired.', { reason: 'TOKEN_EXPIRED' }),
+  TOKEN_INVALID: example('UNAUTHENTICATED', 'The ID token is invalid. Log in again.', {
+    reason: 'TOKEN_INVALID',
+  }),
+  TOKEN_EXPIRED: example('UNAUTHENTICATED', 'The ID token has expired. Log in again, or refresh it.', {
+    reason: 'TOKEN_EXPIRED',
+  }),
   TOKEN_REVOKED: example('UNAUTHENTICATED', 'The session of this ID token has ended. Log in again.', {
     reason: 'TOKEN_REVOKED',
   }),

@@ -27,7 +27,7 @@ const oauthExamples: Readonly<Record<string, object>> = {
   400: {
     invalid_grant: {
       error: 'invalid_grant',
-      error_description: 'The email address or the password is wrong.',
+      error_description: 'The e-mail address or the password is wrong.',
     },
     mfa_required: {
       error: 'mfa_required',

@@ -40,7 +40,7 @@ const session = object(
     requestId: nullable(
       Type.String({ description: 'Newest OTP request of the session; null before the first.' }),
     ),
-    state: nullable(Type.String({ description: 'The state that the creation told.' })),
+    state: nullable(Type.String({ description: 'The `state` that the session was created with.' })),
     template: nullable(
       Type.String({ description: 'Template of its messages; null for the built-in texts.' }),
     ),

@@ -17,7 +17,7 @@ const routeProvider = object(
     basis: {
       ...oneOf(estimateScopes),
       description:
-        'The largest group that the conversion rests on: the codes of the country, those of its region, all of the provider, those of other providers, or none.',
+        'The largest group of codes that the conversion is based on: the codes of the country, those of its region, all of the provider, those of other providers, or none.',
     },
     circuit: { ...oneOf(['closed', 'open']), description: '`open` while the provider fails at this node.' },
     silent: Type.Boolean({
@@ -92,7 +92,7 @@ export function routeStatusRoutes(services: {
         operationId: 'listRoutes',
         summary: 'List the providers that messages would take',
         description:
-          'Lists, by channel and country, the providers in the order in which a message would try them now, with the price, the expected conversion and the number of codes that it rests on. Countries appear once codes there were verified or expired. Routes of prefixes longer than a country code, or of some applications only, are left out.',
+          'Lists, by channel and country, the providers in the order in which a message would try them now, with the price, the expected conversion and the number of codes that this is based on. Countries appear once codes there were verified or expired. Routes of prefixes longer than a country code, or of some applications only, are left out.',
       },
     },
   )

@@ -46,7 +46,7 @@ const newApiToken = object({
   scopes: Type.Array(scope, {
     minItems: 1,
     uniqueItems: true,
-    description: 'Each scope includes the ones before it: `otp:read`, `read`, `write`.',
+    description: '`otp:read` is part of every other scope; `write` includes all of them.',
     errorText: 'Expected at least one scope, each of them once',
   }),
   expiresAt: Type.Optional({

@@ -76,7 +76,7 @@ const erasure = object(
 const unlocking = object(
   {
     unlocked: Type.Boolean({ description: 'Whether anything was counted for the phone.' }),
-    checkBudgets: Type.Integer({ description: 'Budgets of wrong codes that were filled again.' }),
+    checkBudgets: Type.Integer({ description: 'Limits of wrong codes that were reset.' }),
     admissions: Type.Integer({ description: 'Sends that no longer count for the limit of the phone.' }),
   },
   'PhoneUnlock',

@@ -22,7 +22,7 @@ function record(
 }
 
 describe('an estimate', () => {
-  test('rests on 50 outcomes of the country, or else also on those of its region, the provider, and the others', () => {
+  test('is based on 50 outcomes of the country, or else also on those of its region, the provider, and the others', () => {
     const statistics = createRouteStatistics()
     const estimate = (provider: string, country: string) => statistics.estimate(cell(provider, country), now)
     expect(estimate('a', 'NL')).toEqual({ conversion: 0.75, samples: 0, scope: 'none', isSilent: false })

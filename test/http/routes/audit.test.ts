@@ -206,7 +206,7 @@ describeEachDatabase('the audit trail', (database) => {
       expect(whole).not.toContain('ada@example.com')
     })
 
-    test('has no entry for unknown email addresses, so that strangers cannot fill the disk', async () => {
+    test('has no entry for unknown e-mail addresses, so that strangers cannot fill the disk', async () => {
       const count = async () => (await database().read.select().from(database().tables.auditEntries)).length
       const before = await count()
       expect((await login('nobody@example.com', password)).status).toBe(400)

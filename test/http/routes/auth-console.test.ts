@@ -125,7 +125,7 @@ test('with an external provider the routes of the built-in one are 404, and the 
   })
 })
 
-test('with sign-up closed, only developers that the operator created log in, by a verified email address', async () => {
+test('with sign-up closed, only developers that the operator created log in, by a verified e-mail address', async () => {
   const closed = await startIdentityServer(service, { env: env('closed') })
   try {
     const claims = { sub: 'awaited', email: 'Awaited@example.com', email_verified: true }

@@ -126,7 +126,7 @@ describe('the password grant', () => {
     expect(await refused.json()).toMatchObject({ error: { reason: 'TOKEN_EXPIRED' } })
   })
 
-  test('a wrong password and an unknown email address get the same response', async () => {
+  test('a wrong password and an unknown e-mail address get the same response', async () => {
     const { email } = await newAccount()
     const wrong = await login(email, 'wrong horse battery')
     const unknown = await login('nobody@example.com')
@@ -222,7 +222,7 @@ describe('the token endpoint rejects', () => {
     await readTokens(attempt(password))
   })
 
-  test('an email address that is taken', async () => {
+  test('an e-mail address that is taken', async () => {
     const { email } = await newAccount()
     const { token } = await builtIn.setupTokens.issue()
     const form = { grant_type: 'urn:otpd:setup-token', setup_token: token, email, password }
