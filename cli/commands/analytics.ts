@@ -49,7 +49,7 @@ export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
     .option('--provider <name>', 'with --by: only this provider')
     .addOption(environmentOption('only codes of'))
     .option('--csv', 'print CSV with a header line; without a view, one line per day')
-    .option('-w, --watch', 'redraw every 5 seconds, until Ctrl-C')
+    .option('-w, --watch', 'redraw every 5 seconds, until Ctrl+C')
     .addHelpText(
       'after',
       examples(

@@ -90,7 +90,7 @@ export function addAppTemplateCommands(template: Command, runCommand: RunCommand
     )
 }
 
-const emptyText = "No templates. Make one: otpd template set login --app APP --text en='…'"
+const emptyText = "No templates. Create one: otpd template set login --app APP --text en='…'"
 
 /** Collects the values of an option that may be repeated. */
 export const collect = (text: string, before: string[] = []) => [...before, text]

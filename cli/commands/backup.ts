@@ -130,11 +130,11 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
 /** Reads the flags of a subcommand: `backup` has the same ones, and commander gives them to it wherever they stand. */
 const hostFlagsOf = <T = unknown>(command: Command) => command.optsWithGlobals<HostFlags & T>()
 
-/** Returns the path of a file that was named. @throws usage error it is an address, or is to be pruned */
+/** Returns the path of a file that was named. @throws usage error for a bucket, or with --prune */
 function checkFile(file: string | undefined, { prune }: { prune?: true }, cwd: string): string | undefined {
   if (file === undefined) return undefined
   if (/^s3:/i.test(file))
-    throw usageError('A bucket is not named here.', `Set it in backup.to: OTPD_BACKUP_TO=${file} otpd backup`)
+    throw usageError('FILE cannot be a bucket.', `Set it in backup.to: OTPD_BACKUP_TO=${file} otpd backup`)
   if (prune)
     throw usageError('--prune works on backup.to, not on a file that you name.', 'Leave one of them out.')
   return resolve(cwd, file)

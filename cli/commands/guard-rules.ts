@@ -104,7 +104,7 @@ export function addGuardRuleCommands(guard: Command, runCommand: RunCommand) {
 }
 
 function rulesText(rules: GuardListRule[], names: ReadonlyMap<string, string>, output: Output) {
-  if (rules.length === 0) return 'No rules. Make one: otpd guard allow VALUE, otpd guard deny VALUE'
+  if (rules.length === 0) return 'No rules. Create one: otpd guard allow VALUE, otpd guard deny VALUE'
   return output.formatTable(
     [kept('RULE'), 'TARGET', kept('VALUE'), 'APPLICATION', output.timeHeading('EXPIRES'), 'ID'],
     rules.map(({ id, effect, target, value, appId, expiresAt }) => [

@@ -21,7 +21,7 @@ export function addInboxCommand(program: Command, runCommand: RunCommand) {
   addListOptions(
     program.command('inbox').description('show codes that were kept in the inbox instead of sent'),
   )
-    .option('-t, --tail', 'show the last 20, then follow new ones until Ctrl-C')
+    .option('-t, --tail', 'show the last 20, then follow new ones until Ctrl+C')
     .addOption(followAlias())
     .addHelpText('after', examples('otpd inbox', 'otpd inbox --tail', 'otpd inbox --limit 1 --json'))
     .action((options: Options, command: Command) =>

@@ -43,7 +43,7 @@ export function addLogsCommand(program: Command, runCommand: RunCommand) {
     // Hidden: the option is enough.
     .argument('[tail]')
     .description('show events of codes, oldest first')
-    .option('-t, --tail', 'follow new events until Ctrl-C')
+    .option('-t, --tail', 'follow new events until Ctrl+C')
     .addOption(followAlias())
     .option('--request <request-id>', 'only events of this code, with each attempt to deliver it')
     .option('--app <id|name>', 'only events of this application')

@@ -22,7 +22,7 @@ const inFlightMax = 10
 export function addListenCommand(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('listen')
-    .description('forward events to a local server as signed webhooks, until Ctrl-C')
+    .description('forward events to a local server as signed webhooks, until Ctrl+C')
     .option('--forward-to <url>', 'local URL to post events to, like localhost:3000/hook')
     .option('--app <id|name>', 'only events of this application (default: all)')
     .option('--events <types>', 'only these event types, like otp.verified,otp.failed (default: all)')
@@ -114,7 +114,7 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
         }
       }
     } finally {
-      // After Ctrl-C, do not wait for requests in flight.
+      // After Ctrl+C, do not wait for requests in flight.
       if (!signal.aborted) await Promise.all(inFlight)
     }
   })

@@ -10,7 +10,7 @@ import { createConsole, type ConsoleOptions } from './create-console.ts'
 const timeoutDefault = '10s'
 
 /**
- * Opens the console. Resolves with the exit code once it is closed: 0 after `q`, 130 after Ctrl-C, 143 after SIGTERM,
+ * Opens the console. Resolves with the exit code once it is closed: 0 after `q`, 130 after Ctrl+C, 143 after SIGTERM,
  * 129 after SIGHUP.
  *
  * @throws CliError, before anything is drawn, without a terminal, a login or a reachable server; unexpected errors after

@@ -20,7 +20,7 @@ const loginTimeoutMs = 5 * minuteMs
  * Logs in at the provider: in a browser on this machine (authorization code with PKCE, RFC 8252), or with `device` in
  * a browser anywhere (RFC 8628).
  *
- * @throws CliError of the provider; LOGIN_TIMED_OUT; CANCELED on Ctrl-C
+ * @throws CliError of the provider; LOGIN_TIMED_OUT; CANCELED on Ctrl+C
  */
 export async function logInAtProvider(
   context: LoginContext,

@@ -2,7 +2,7 @@ import { CliError, exitCodes, type ExitCode } from './errors.ts'
 import type { Io } from './io.ts'
 
 /**
- * Runs `body` until Ctrl-C or SIGTERM aborts its signal. Waits for the body to return, then resolves with the exit
+ * Runs `body` until Ctrl+C or SIGTERM aborts its signal. Waits for the body to return, then resolves with the exit
  * code of that signal, or 0 if there was none.
  */
 export async function runUntilInterrupted(
@@ -26,7 +26,7 @@ export async function runUntilInterrupted(
 /**
  * Runs `body`, which waits for a person, and returns its result.
  *
- * @throws CliError CANCELED when Ctrl-C or SIGTERM aborts the signal
+ * @throws CliError CANCELED when Ctrl+C or SIGTERM aborts the signal
  */
 export async function runUnlessInterrupted<T>(io: Io, body: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()

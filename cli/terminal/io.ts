@@ -24,7 +24,7 @@ export type Io = {
   drawProgress?(view: ProgressView): { show(step: ProgressStep): void; end(): void }
   now(): number
   sleep(durationMs: number): Promise<void>
-  /** Handles Ctrl-C and SIGTERM instead of the default action. Returns a function that restores the default. */
+  /** Handles Ctrl+C and SIGTERM instead of the default action. Returns a function that restores the default. */
   onInterrupt?(handler: (signal: 'SIGINT' | 'SIGTERM') => void): () => void
 }
 

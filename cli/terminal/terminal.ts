@@ -34,7 +34,7 @@ export function openBrowser(url: string, env: Io['env'], platform: NodeJS.Platfo
   const opener = env.BROWSER || (hasDesktop ? desktopOpener : null)
   if (opener === null) return false
   try {
-    // In a group of its own, so that Ctrl-C here does not close what the person reads there.
+    // In a group of its own, so that Ctrl+C here does not close what the person reads there.
     Bun.spawn([opener, url], {
       stdin: 'ignore',
       stdout: 'ignore',
