@@ -27,17 +27,13 @@ export function defineTables(c: ColumnKit) {
     checkpoint: c.text('position').notNull(),
   })
 
-  const dataKeys = c.table(
-    'data_keys',
-    {
-      masterKey: c.text('master_key').notNull(),
-      purpose: c.text('purpose').notNull().$type<Purpose>(),
-      version: c.integer('version').notNull(),
-      wrapped: c.text('wrapped').notNull(),
-      createdAt: c.timestampMs('created_at').notNull(),
-    },
-    (table) => [c.primaryKey({ columns: [table.masterKey, table.purpose, table.version] })],
-  )
+  const dataKeys = c.table('data_keys', {
+    masterKey: c.text('master_key').notNull(),
+    purpose: c.text('purpose').notNull().$type<Purpose>(),
+    version: c.integer('version').notNull(),
+    wrapped: c.text('wrapped').notNull(),
+    createdAt: c.timestampMs('created_at').notNull(),
+  })
 
   const backfills = c.table('key_walks', {
     backfill: c.text('walk').primaryKey(),

@@ -1,15 +1,6 @@
 import { eq, sql, type SQL } from 'drizzle-orm'
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
-import {
-  bigint,
-  customType,
-  index,
-  integer,
-  pgTable,
-  primaryKey,
-  text,
-  uniqueIndex,
-} from 'drizzle-orm/pg-core'
+import { bigint, customType, integer, pgTable, text } from 'drizzle-orm/pg-core'
 import type { ColumnKit } from '../engine/tables/columns.ts'
 import type { Preparable, QueryExecutor, Database } from '../engine/database.ts'
 import {
@@ -43,9 +34,6 @@ const words = customType<{ data: readonly string[] | null; driverData: string | 
  */
 const postgresColumns = {
   table: pgTable,
-  index,
-  uniqueIndex,
-  primaryKey,
   text: (name: string) => text(name),
   integer: (name: string) => integer(name),
   timestampMs: (name: string) => bigint(name, { mode: 'number' }),

@@ -26,16 +26,12 @@ export function defineAccountsTables(c: ColumnKit) {
     updatedAt: c.timestampMs('updated_at').notNull(),
   })
 
-  const loginFailures = c.table(
-    'login_failures',
-    {
-      network: c.text('network').notNull(),
-      account: c.text('account').notNull(),
-      seq: c.timestampMs('seq').notNull(),
-      at: c.timestampMs('at').notNull(),
-    },
-    (t) => [c.primaryKey({ columns: [t.network, t.account, t.seq] })],
-  )
+  const loginFailures = c.table('login_failures', {
+    network: c.text('network').notNull(),
+    account: c.text('account').notNull(),
+    seq: c.timestampMs('seq').notNull(),
+    at: c.timestampMs('at').notNull(),
+  })
 
   const loginCounters = c.table('login_counters', {
     subject: c.text('subject').primaryKey(),
@@ -43,15 +39,11 @@ export function defineAccountsTables(c: ColumnKit) {
     at: c.timestampMs('at').notNull(),
   })
 
-  const loginNetworks = c.table(
-    'login_networks',
-    {
-      developerId: c.text('developer_id').notNull(),
-      network: c.text('network').notNull(),
-      at: c.timestampMs('at').notNull(),
-    },
-    (t) => [c.primaryKey({ columns: [t.developerId, t.network] })],
-  )
+  const loginNetworks = c.table('login_networks', {
+    developerId: c.text('developer_id').notNull(),
+    network: c.text('network').notNull(),
+    at: c.timestampMs('at').notNull(),
+  })
 
   const totpSecrets = c.table('totp_secrets', {
     developerId: c.text('developer_id').primaryKey(),
@@ -61,11 +53,10 @@ export function defineAccountsTables(c: ColumnKit) {
     confirmedAt: c.timestampMs('confirmed_at'),
   })
 
-  const recoveryCodes = c.table(
-    'recovery_codes',
-    { developerId: c.text('developer_id').notNull(), hash: c.text('hash').notNull() },
-    (t) => [c.primaryKey({ columns: [t.developerId, t.hash] })],
-  )
+  const recoveryCodes = c.table('recovery_codes', {
+    developerId: c.text('developer_id').notNull(),
+    hash: c.text('hash').notNull(),
+  })
 
   const setupTokens = c.table('setup_tokens', {
     hash: c.text('hash').primaryKey(),

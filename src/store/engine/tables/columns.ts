@@ -1,12 +1,4 @@
-import {
-  customType,
-  index,
-  integer,
-  primaryKey,
-  sqliteTable,
-  text,
-  uniqueIndex,
-} from 'drizzle-orm/sqlite-core'
+import { customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { ShortIds } from './short-ids.ts'
 
 /**
@@ -15,9 +7,6 @@ import type { ShortIds } from './short-ids.ts'
  */
 export const sqliteColumns = (ids: ShortIds) => ({
   table: sqliteTable,
-  index,
-  uniqueIndex,
-  primaryKey,
   text: (name: string) => text(name),
   integer: (name: string) => integer(name),
   timestampMs: (name: string) => integer(name),

@@ -3,57 +3,45 @@ import type { Channel, Environment } from '../../../shared/otp-values.ts'
 
 /** Messages that providers get, with receipts that came early, and providers whose circuit is open. */
 export function defineDeliveryTables(c: ColumnKit) {
-  const otpDeliveries = c.table(
-    'otp_deliveries',
-    {
-      requestId: c.text('request_id').notNull(),
-      messageNumber: c.integer('message').notNull(),
-      channels: c.text('channels').notNull(),
-      status: c
-        .text('status')
-        .notNull()
-        .$type<'pending' | 'sent' | 'unknown' | 'delivered' | 'undelivered' | 'refused' | 'void'>(),
-      provider: c.text('provider'),
-      messageId: c.text('message_id'),
-      failure: c.text('failure'),
-      excluded: c.text('excluded').notNull().default(''),
-      attempts: c.integer('attempts').notNull().default(0),
-      nextAttemptAt: c.timestampMs('next_attempt_at'),
-      leaseOwner: c.text('lease_owner'),
-      leaseUntil: c.timestampMs('lease_until'),
-      createdAt: c.timestampMs('created_at').notNull(),
-      updatedAt: c.timestampMs('updated_at').notNull(),
-      reportDueAt: c.timestampMs('report_due_at'),
-      estimatedPrice: c.timestampMs('estimated_price'),
-      chargedPrice: c.timestampMs('charged_price'),
-    },
-    (t) => [c.primaryKey({ columns: [t.requestId, t.messageNumber] })],
-  )
+  const otpDeliveries = c.table('otp_deliveries', {
+    requestId: c.text('request_id').notNull(),
+    messageNumber: c.integer('message').notNull(),
+    channels: c.text('channels').notNull(),
+    status: c
+      .text('status')
+      .notNull()
+      .$type<'pending' | 'sent' | 'unknown' | 'delivered' | 'undelivered' | 'refused' | 'void'>(),
+    provider: c.text('provider'),
+    messageId: c.text('message_id'),
+    failure: c.text('failure'),
+    excluded: c.text('excluded').notNull().default(''),
+    attempts: c.integer('attempts').notNull().default(0),
+    nextAttemptAt: c.timestampMs('next_attempt_at'),
+    leaseOwner: c.text('lease_owner'),
+    leaseUntil: c.timestampMs('lease_until'),
+    createdAt: c.timestampMs('created_at').notNull(),
+    updatedAt: c.timestampMs('updated_at').notNull(),
+    reportDueAt: c.timestampMs('report_due_at'),
+    estimatedPrice: c.timestampMs('estimated_price'),
+    chargedPrice: c.timestampMs('charged_price'),
+  })
 
-  const providerCircuits = c.table(
-    'provider_circuits',
-    {
-      node: c.text('node').notNull(),
-      name: c.text('name').notNull(),
-      failure: c.text('failure').notNull(),
-      openUntil: c.timestampMs('open_until').notNull(),
-    },
-    (t) => [c.primaryKey({ columns: [t.node, t.name] })],
-  )
+  const providerCircuits = c.table('provider_circuits', {
+    node: c.text('node').notNull(),
+    name: c.text('name').notNull(),
+    failure: c.text('failure').notNull(),
+    openUntil: c.timestampMs('open_until').notNull(),
+  })
 
-  const earlyReceipts = c.table(
-    'early_receipts',
-    {
-      provider: c.text('provider').notNull(),
-      messageId: c.text('message_id').notNull(),
-      requestId: c.text('request_id').notNull(),
-      status: c.text('status').notNull().$type<'sent' | 'delivered' | 'undelivered'>(),
-      failure: c.text('failure'),
-      receivedAt: c.timestampMs('received_at').notNull(),
-      charge: c.timestampMs('charge'),
-    },
-    (t) => [c.primaryKey({ columns: [t.provider, t.messageId, t.requestId] })],
-  )
+  const earlyReceipts = c.table('early_receipts', {
+    provider: c.text('provider').notNull(),
+    messageId: c.text('message_id').notNull(),
+    requestId: c.text('request_id').notNull(),
+    status: c.text('status').notNull().$type<'sent' | 'delivered' | 'undelivered'>(),
+    failure: c.text('failure'),
+    receivedAt: c.timestampMs('received_at').notNull(),
+    charge: c.timestampMs('charge'),
+  })
 
   const relayedMessages = c.table('relayed_messages', {
     id: c.text('id').primaryKey(),

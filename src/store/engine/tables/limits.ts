@@ -2,43 +2,31 @@ import type { ColumnKit } from './columns.ts'
 
 /** Admissions of the rate limits, on PostgreSQL only. */
 export const defineAdmissionTable = (c: ColumnKit) =>
-  c.table(
-    'rate_admissions',
-    {
-      subject: c.text('subject').notNull(),
-      policy: c.text('policy').notNull(),
-      at: c.timestampMs('at').notNull(),
-      seq: c.timestampMs('seq').notNull(),
-    },
-    (t) => [c.primaryKey({ columns: [t.subject, t.policy, t.at, t.seq] })],
-  )
+  c.table('rate_admissions', {
+    subject: c.text('subject').notNull(),
+    policy: c.text('policy').notNull(),
+    at: c.timestampMs('at').notNull(),
+    seq: c.timestampMs('seq').notNull(),
+  })
 
 /** Phone budgets, idempotency keys and the guard. */
 export function defineLimitsTables(c: ColumnKit) {
-  const phoneCheckBudgets = c.table(
-    'phone_check_budgets',
-    {
-      appId: c.text('app_id').notNull(),
-      phoneHash: c.text('phone_hash').notNull(),
-      refilledAt: c.timestampMs('refilled_at').notNull(),
-      consecutiveFailures: c.integer('consecutive_failures').notNull(),
-      lockedUntil: c.timestampMs('locked_until'),
-    },
-    (t) => [c.primaryKey({ columns: [t.appId, t.phoneHash] })],
-  )
+  const phoneCheckBudgets = c.table('phone_check_budgets', {
+    appId: c.text('app_id').notNull(),
+    phoneHash: c.text('phone_hash').notNull(),
+    refilledAt: c.timestampMs('refilled_at').notNull(),
+    consecutiveFailures: c.integer('consecutive_failures').notNull(),
+    lockedUntil: c.timestampMs('locked_until'),
+  })
 
-  const idempotencyKeys = c.table(
-    'idempotency_keys',
-    {
-      caller: c.text('caller').notNull(),
-      route: c.text('route').notNull(),
-      key: c.text('key').notNull(),
-      bodyHash: c.text('body_hash').notNull(),
-      answer: c.text('answer'),
-      createdAt: c.timestampMs('created_at').notNull(),
-    },
-    (t) => [c.primaryKey({ columns: [t.caller, t.route, t.key] })],
-  )
+  const idempotencyKeys = c.table('idempotency_keys', {
+    caller: c.text('caller').notNull(),
+    route: c.text('route').notNull(),
+    key: c.text('key').notNull(),
+    bodyHash: c.text('body_hash').notNull(),
+    answer: c.text('answer'),
+    createdAt: c.timestampMs('created_at').notNull(),
+  })
 
   const guardUsage = c.table('guard_usage', {
     subject: c.text('subject').primaryKey(),
@@ -47,17 +35,13 @@ export function defineLimitsTables(c: ColumnKit) {
     until: c.integer('until').notNull(),
   })
 
-  const guardDecisions = c.table(
-    'guard_decisions',
-    {
-      hour: c.integer('hour').notNull(),
-      rule: c.text('rule').notNull(),
-      country: c.text('country').notNull(),
-      flagged: c.integer('flagged').notNull(),
-      blocked: c.integer('blocked').notNull(),
-    },
-    (t) => [c.primaryKey({ columns: [t.hour, t.rule, t.country] })],
-  )
+  const guardDecisions = c.table('guard_decisions', {
+    hour: c.integer('hour').notNull(),
+    rule: c.text('rule').notNull(),
+    country: c.text('country').notNull(),
+    flagged: c.integer('flagged').notNull(),
+    blocked: c.integer('blocked').notNull(),
+  })
 
   const guardRules = c.table('guard_rules', {
     developerId: c.text('developer_id').primaryKey(),

@@ -87,11 +87,10 @@ export function defineOtpTables(c: ColumnKit) {
     lastVerifiedAt: c.timestampMs('last_verified_at').notNull(),
   })
 
-  const identityApplications = c.table(
-    'identity_applications',
-    { identityId: c.text('identity_id').notNull(), appId: c.shortId('app_id').notNull() },
-    (t) => [c.primaryKey({ columns: [t.identityId, t.appId] })],
-  )
+  const identityApplications = c.table('identity_applications', {
+    identityId: c.text('identity_id').notNull(),
+    appId: c.shortId('app_id').notNull(),
+  })
 
   return {
     otpRequests,

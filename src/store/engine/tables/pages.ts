@@ -11,17 +11,13 @@ export function definePagesTables(c: ColumnKit) {
     returnOrigins: c.words('return_origins'),
   })
 
-  const applicationTemplates = c.table(
-    'application_templates',
-    {
-      appId: c.text('app_id').notNull(),
-      name: c.text('name').notNull(),
-      texts: c.text('texts').notNull(),
-      createdAt: c.timestampMs('created_at').notNull(),
-      updatedAt: c.timestampMs('updated_at').notNull(),
-    },
-    (t) => [c.primaryKey({ columns: [t.appId, t.name] })],
-  )
+  const applicationTemplates = c.table('application_templates', {
+    appId: c.text('app_id').notNull(),
+    name: c.text('name').notNull(),
+    texts: c.text('texts').notNull(),
+    createdAt: c.timestampMs('created_at').notNull(),
+    updatedAt: c.timestampMs('updated_at').notNull(),
+  })
 
   const otpSessions = c.table('otp_sessions', {
     id: c.text('id').primaryKey(),
