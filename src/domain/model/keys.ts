@@ -166,14 +166,9 @@ export function createKeyring(dataKeys: readonly DataKey[], reload: () => void =
   let newest = new Map<Purpose, number>()
   let counts = new Map<Purpose, number>()
   let sealKeys = new Map<number, Buffer>()
-  const seals: SealKeys = {
-    get version() {
-      return newest.get('seals') ?? 0
-    },
-    find(version) {
-      if (!sealKeys.has(version)) reload()
-      return sealKeys.get(version)
-    },
+  function findSealKey(version: number): Buffer | undefined {
+    if (!sealKeys.has(version)) reload()
+    return sealKeys.get(version)
   }
 
   function derived(all: readonly DataKey[]): Keys {
@@ -210,7 +205,7 @@ export function createKeyring(dataKeys: readonly DataKey[], reload: () => void =
       accessToken: one('accessToken'),
       login: everyVersion('login'),
       context: everyVersion('context'),
-      seals,
+      seals: { version: newest.get('seals') ?? 0, find: findSealKey },
       idempotency: everyVersion('idempotency'),
       cursor: one('cursor'),
       audit: { version: newest.get('signing') ?? 0, key: one('audit') },

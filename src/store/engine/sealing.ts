@@ -84,10 +84,12 @@ export function createSealing(
     return ciphers
   }
 
+  let current: Ciphers | undefined
   function currentCiphers(): Ciphers {
-    const ciphers = ciphersOf(keys.seals.version)
-    if (!ciphers) throw new Error(`the seal key of version ${keys.seals.version} is missing`)
-    return ciphers
+    const { version } = keys.seals
+    if (current?.version !== version) current = ciphersOf(version)
+    if (!current) throw new Error(`the seal key of version ${version} is missing`)
+    return current
   }
 
   return {
