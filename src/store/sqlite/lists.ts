@@ -40,12 +40,12 @@ function createRecentChanges() {
       if (hasLeft) from.add(owner, list, key)
     }
   }
-  /** Applies a change. @returns undo its parts; call the last one first */
-  const apply = ([owner, key, add, remove]: Entry) => [
-    ...add.map((list) => move(removed, added, owner, list, key)),
+  /** Applies a change. @param undos gets what undoes its parts; call the last one first */
+  function apply([owner, key, add, remove]: Entry, undos: Array<() => void>): void {
+    for (const list of add) undos.push(move(removed, added, owner, list, key))
     // The table may have it, even if it was in memory: it was moved, but not yet forgotten, or a start has read it again.
-    ...remove.map((list) => move(added, removed, owner, list, key)),
-  ]
+    for (const list of remove) undos.push(move(added, removed, owner, list, key))
+  }
   return { added, removed, apply }
 }
 
@@ -106,7 +106,7 @@ export function createLists(
     }
     for (const [seq, changes] of rows) {
       // `beforeCommit` is the only writer.
-      for (const entry of JSON.parse(String(changes)) as Entry[]) apply(entry)
+      for (const entry of JSON.parse(String(changes)) as Entry[]) apply(entry, [])
       lastSeq = Number(seq)
     }
   }
@@ -173,7 +173,7 @@ export function createLists(
     if (added.size() + removed.size() > checkedMax) return
     const kept = createRecentChanges()
     for (const [, changes] of statements().changesAfter.values(until - 1))
-      for (const entry of JSON.parse(String(changes)) as Entry[]) kept.apply(entry)
+      for (const entry of JSON.parse(String(changes)) as Entry[]) kept.apply(entry, [])
     const check = (left: RecentLists, found: RecentLists, verb: string) => {
       for (const [owner, list] of left.all())
         for (const key of left.page(owner, list, {}, Infinity))
@@ -209,7 +209,7 @@ export function createLists(
       if (entries.length === 0) catchUp()
       const entry: Entry = [owner, key, add, remove]
       entries.push(entry)
-      undos.push(...apply(entry))
+      apply(entry, undos)
     },
     page(sources, range, limit) {
       catchUp()
