@@ -225,17 +225,16 @@ export function createOtpSend(needs: OtpNeeds) {
     const { application, phone, input, challenge, contexts } = made
     const template = isRejected(made.template) ? null : made.template
     const { clientIp = null } = input
-    const destination = { ...phone, appId: application.id }
-    const routes = delivery.routesFor(destination)
-    const listing = findListing(rows.listRules(application), { ...destination, clientIp }, now)
-    const origin = { ...phone, clientIp, createdAt: now, resends: 0, listing }
-    const refused = guard.refusedChannels({ ...origin, provider: null })
+    const origin = { ...phone, appId: application.id, clientIp, createdAt: now, resends: 0 }
+    const routes = delivery.routesFor(origin)
+    const listing = findListing(rows.listRules(application), origin, now)
+    const refused = guard.refusedChannels({ ...origin, listing, provider: null })
     const channels = chooseChannels(routes, { ...input, refused }, template)
     const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
     const appCountries = rows.caller(application).countries
-    const estimatePrice = () => delivery.estimatePrice(destination, channels)
+    const estimatePrice = () => delivery.estimatePrice(origin, channels)
     const { provider } = delivered
-    const message = { ...origin, provider, channels, appCountries, challenge, estimatePrice }
+    const message = { ...origin, listing, provider, channels, appCountries, challenge, estimatePrice }
     const sender = withListing(senderOf(record, { contexts, createdAt: now }), listing)
     return { message, sender, channels, delivered }
   }
