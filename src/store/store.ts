@@ -1,7 +1,6 @@
 import type { Clock } from '../domain/model/clock.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createSealing, type UnreadableValue } from './engine/sealing.ts'
-import type { Operation } from '../domain/store/operation.ts'
 import type { Store, Stores } from '../domain/store/store.ts'
 import type { DeliveryQueue, LeasedDelivery } from '../domain/store/webhook-outbox.ts'
 import { createAccountStore } from './accounts.ts'
@@ -157,8 +156,6 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
     for (const id of developers) onEvent(id)
   }
 
-  const decideInGroup = database.group((tx) => boundTo(tx).calls)
-
   return {
     read: database.postgres
       ? convertingErrors(boundTo(database.read).stores, database.convertError)
@@ -184,8 +181,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
 
     changes: database.changes,
 
-    // Operations of all types are run by the same code; R is that of this one.
-    decide: <R>(operation: Operation<R>) => decideInGroup<R>(operation),
+    decide: database.group((tx) => boundTo(tx).calls),
   }
 }
 
