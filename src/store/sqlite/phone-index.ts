@@ -105,6 +105,8 @@ export function createPhoneIndex(
   /** Reads the records that the table does not have: at first, and after another process has committed. */
   function catchUp() {
     if (isCurrent) return
+    // Another process may have made a record again under another key, and moved it to the table.
+    newest.clear()
     for (const [key, hash] of reads().newest.values(toKey(reads().until.values(filledUntil))))
       newest.set(String(hash), Number(key))
     isCurrent = true

@@ -76,6 +76,26 @@ test('a record that another process made is found by a read', async () => {
   await readonly.close()
 })
 
+test('a record that another process made again, and moved to the table, is found by a read', async () => {
+  const { path, database, dispose } = await openTestSqlite({ phoneTailMax: 2 })
+  disposals.push(dispose)
+  await registerShortIds(database, 'dev_p')
+  const store = createStore(database, { keys: testKeys })
+  await save(store, 1, 1)
+  const other = openTestFile(path)
+  const { read } = createStore(other, { keys: testKeys })
+  expect((await read.phones.find(toHash(1)))?.lastSentAt).toBe(1)
+  await store.write(async (tx) => {
+    await remove(tx, 1)
+    for (const n of [1, 2])
+      await tx.phones.save(await tx.phones.load(toHash(n), empty), { ...empty, lastSentAt: 2 })
+  })
+  for (let turn = 0; turn < 4; turn++) await store.write(async () => {})
+  await new Promise(setImmediate)
+  expect((await read.phones.find(toHash(1)))?.lastSentAt).toBe(2)
+  await other.close()
+})
+
 test('keeps the record of each phone once when several are saved in one transaction', async () => {
   const { database, dispose } = await openTestSqlite()
   disposals.push(dispose)
