@@ -16,6 +16,7 @@ import { kills } from './kills.ts'
 import { limits } from './limits.ts'
 import { locked } from './locked.ts'
 import { migrations } from './migrations.ts'
+import { nodeAlerts } from './nodes/alerts.ts'
 import { contracts } from './nodes/contracts.ts'
 import { nodeKills } from './nodes/kills.ts'
 import { mix } from './nodes/mix.ts'
@@ -70,6 +71,7 @@ const families: FaultFamily[] = [
   serverLimits,
   failovers,
   poolers,
+  nodeAlerts,
   soak,
 ]
 
