@@ -53,9 +53,12 @@ export function createHostAccounts(config: Config, needs: HostAccountNeeds) {
     const byId = await store.read.developers.find(idOrEmail)
     if (byId && !isAnonymized(byId)) return byId
     const [match, duplicate] = await store.read.developers.findByEmail(cleanEmail(idOrEmail))
-    if (!match) throw new ServiceError('NOT_FOUND', 'There is no such developer.')
+    if (!match) throw notFoundAccount()
     if (duplicate)
-      throw new ServiceError('CONFLICT', 'Several developers have that e-mail address. Use the id instead.')
+      throw new ServiceError(
+        'CONFLICT',
+        'Several accounts have this e-mail address. Use the id: otpd admin list',
+      )
     return match
   }
   const addAuditEntry = (tx: Pick<Stores, 'audit'>, developerId: string, details: AuditDetails) => {
@@ -77,17 +80,15 @@ export function createHostAccounts(config: Config, needs: HostAccountNeeds) {
       await addAuditEntry(tx, id, details)
       return tx.developers.update(id, changes, clock.now())
     })
-    if (!changed) throw new ServiceError('NOT_FOUND', 'There is no such developer.')
+    if (!changed) throw notFoundAccount()
     return toHostDeveloper(changed)
   }
   const requireBuiltIn = () => {
     if (!oidc) return
     throw new ServiceError(
       'CONFLICT',
-      'Passwords and setup tokens need the built-in identity provider, but an external one is configured.',
-      {
-        reason: 'EXTERNAL_PROVIDER',
-      },
+      'An external identity provider is configured, which has the passwords. Manage the account there.',
+      { reason: 'EXTERNAL_PROVIDER' },
     )
   }
 
@@ -170,7 +171,9 @@ export function createHostAccounts(config: Config, needs: HostAccountNeeds) {
       const issuerUrl = `${config.publicUrl ?? server ?? listenUrl(config)}/v1/auth`
       const developer = await find(idOrEmail)
       if (developer.status !== 'active') {
-        throw new ServiceError('CONFLICT', 'That account is disabled.', { reason: 'ACCOUNT_DISABLED' })
+        throw new ServiceError('CONFLICT', 'This account is disabled. Enable it first: otpd admin enable', {
+          reason: 'ACCOUNT_DISABLED',
+        })
       }
       const sign = createIdTokenSigner({ issuerUrl: () => issuerUrl, signingKeys, clock })
       const idToken = await sign(developer)
@@ -214,6 +217,12 @@ const toHostDeveloper = (developer: Developer): HostDeveloper => ({
   createdAt: new Date(developer.createdAt).toISOString(),
   updatedAt: new Date(developer.updatedAt).toISOString(),
 })
+
+const notFoundAccount = () =>
+  new ServiceError(
+    'NOT_FOUND',
+    'There is no account with this e-mail address or id. List them: otpd admin list',
+  )
 
 function hostStatus(developer: Developer): HostDeveloper['status'] {
   if (isAnonymized(developer)) return 'deleted'

@@ -37,7 +37,8 @@ export async function startLeadership(
     clock,
     owner: world.uuid(),
     node: node.name,
-    onChange: (isLeader) => log.info(isLeader ? 'this node leads now' : 'this node leads no longer'),
+    onChange: (isLeader) =>
+      log.info(isLeader ? 'this node became the leader' : 'this node is no longer the leader'),
   })
   await election.renew()
   cleanups.push(election.release)
