@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/model/errors.ts'
 import type { NewId } from '../domain/model/ids.ts'
-import { isSafeMethod } from './paths.ts'
+import { isSafeMethod } from './urls.ts'
 import { securityHeaders } from './app.ts'
 import type { PresentError } from './compat/facades.ts'
 import { internalMessage, toErrorResponse } from './errors.ts'

@@ -1,4 +1,4 @@
-import { isSafeMethod } from './paths.ts'
+import { isSafeMethod } from './urls.ts'
 import { isPattern, routePattern } from './route-errors.ts'
 import { readTrace } from './client.ts'
 

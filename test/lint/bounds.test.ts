@@ -56,7 +56,7 @@ const shortLived: ReadonlySet<string> = new Set([
   'src/http/compat/twilio-verify/fields.ts',
   'src/http/errors.ts',
   'src/http/oauth.ts',
-  'src/http/query.ts',
+  'src/http/urls.ts',
   'src/domain/guard/subject.ts',
   'src/domain/upkeep/guard-backfills.ts',
   'src/store/engine/key-order.ts',
