@@ -61,6 +61,16 @@ describe('an attempt', () => {
     expect(receiver.received).toHaveLength(0)
   })
 
+  test.each([{ secret: null }, { headers: null }, { body: null }])(
+    'without %p sends nothing',
+    async (lost) => {
+      const receiver = await startTestReceiver()
+      const result = await senderWith()({ ...messageTo(receiver.url), ...lost })
+      expect(result).toMatchObject({ request: null, statusCode: null, error: 'unreadable' })
+      expect(receiver.received).toHaveLength(0)
+    },
+  )
+
   test('posts the body unchanged, with a signature that the stock library verifies', async () => {
     const receiver = await startTestReceiver()
     const body = '{"text": "Grüße ✓" }'
