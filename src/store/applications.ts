@@ -13,7 +13,7 @@ import { messageFields, type MessageSettings } from '../domain/model/message-set
 import { pick } from '../shared/fields.ts'
 import { selectApplications } from './app-environments.ts'
 import { createBatchedLookup } from './engine/batched-lookup.ts'
-import { onTable, prepareFind } from './engine/on-table.ts'
+import { onTable, prepareFind, prepareFindColumns } from './engine/on-table.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import type { Tables } from './engine/tables.ts'
@@ -76,22 +76,13 @@ export function createApplicationStore(connection: Connection): ApplicationStore
     database.world.timers,
   )
   // Prepared because every call that is signed or has a token runs it, and every step on the ready page.
-  const selectSigning = database.prepare(() =>
-    executor
-      .select({ ...callerColumns, webhookSecret: applications.webhookSecret })
-      .from(applications)
-      .where(eq(applications.id, sql.placeholder('id'))),
-  )
-  const selectCredentialState = database.prepare(() =>
-    executor
-      .select({
-        status: applications.status,
-        credentialsVersion: applications.credentialsVersion,
-        developerStatus: ownerColumns.developerStatus,
-      })
-      .from(applications)
-      .where(eq(applications.id, sql.placeholder('id'))),
-  )
+  const signingColumns = { ...callerColumns, webhookSecret: applications.webhookSecret }
+  const findSigning = prepareFindColumns(connection, applications, signingColumns, 'id')
+  const stateColumns = {
+    ...pick(applications, ['status', 'credentialsVersion']),
+    developerStatus: ownerColumns.developerStatus,
+  }
+  const findCredentials = prepareFindColumns(connection, applications, stateColumns, 'id')
   const selectExisted = database.prepare(() =>
     selectApplications(connection, (table) =>
       and(eq(table.id, textParam('id')), eq(table.developerId, textParam('developerId'))),
@@ -177,7 +168,7 @@ export function createApplicationStore(connection: Connection): ApplicationStore
     },
 
     async findSigning(id) {
-      const [row] = await selectSigning({ id })
+      const row = await findSigning({ id })
       return row && { ...row, webhookSecret: openWebhookSecret(sealing, row.id, row.webhookSecret) }
     },
 
@@ -195,10 +186,10 @@ export function createApplicationStore(connection: Connection): ApplicationStore
         configurationVersion === database.sqlite?.configuration.current()
       )
         return 'ok'
-      const rows = andThen(database.lock(executor, applications, applications.id, id), () =>
-        selectCredentialState({ id }),
+      const row = andThen(database.lock(executor, applications, applications.id, id), () =>
+        findCredentials({ id }),
       )
-      return andThen(rows, ([application]) => toCredentialState(application, credentialsVersion))
+      return andThen(row, (application) => toCredentialState(application, credentialsVersion))
     },
   }
 }

@@ -2,7 +2,7 @@ import { and, asc, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import { andThen } from '../domain/model/awaitable.ts'
 import type { DeveloperStore } from '../domain/store/developers.ts'
 import type { Connection } from './engine/connection.ts'
-import { onTable, prepareFind } from './engine/on-table.ts'
+import { onTable, prepareFind, prepareFindColumns } from './engine/on-table.ts'
 import { textParam } from './engine/query-params.ts'
 
 export function createDeveloperStore(connection: Connection): DeveloperStore {
@@ -24,12 +24,7 @@ export function createDeveloperStore(connection: Connection): DeveloperStore {
       .where(hasSubject),
   )
 
-  const selectOwner = database.prepare(() =>
-    executor
-      .select({ id: developers.id })
-      .from(developers)
-      .where(eq(developers.virtualPhone, sql.placeholder('phone'))),
-  )
+  const findOwner = prepareFindColumns(connection, developers, { id: developers.id }, 'virtualPhone')
 
   return {
     find: (id) => rows.find(eq(developers.id, id)),
@@ -43,7 +38,7 @@ export function createDeveloperStore(connection: Connection): DeveloperStore {
       return { developer, hasSession }
     },
 
-    findVirtualPhoneOwner: (phone) => andThen(selectOwner({ phone }), ([owner]) => owner?.id),
+    findVirtualPhoneOwner: (virtualPhone) => andThen(findOwner({ virtualPhone }), (owner) => owner?.id),
 
     findByEmail: (email) => rows.list(eq(developers.email, email)),
 

@@ -1,28 +1,24 @@
-import { and, eq, lte, sql } from 'drizzle-orm'
+import { and, eq, lte } from 'drizzle-orm'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { IdempotencyRecord, IdempotencyStore } from '../domain/store/idempotency.ts'
 import type { Connection } from './engine/connection.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
-import { onTable } from './engine/on-table.ts'
+import { onTable, prepareFindColumns } from './engine/on-table.ts'
 import { columnsOf, insertInto } from './engine/row-writes.ts'
 import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
+import { pick } from '../shared/fields.ts'
 
 /** Stores idempotency keys with the results of their requests. */
-export function createIdempotencyStore({ database, executor, sealing }: Connection): IdempotencyStore {
+export function createIdempotencyStore(connection: Connection): IdempotencyStore {
+  const { database, executor, sealing } = connection
   const { idempotencyKeys: keys } = database.tables
   const rows = onTable(executor, keys)
   const matchesScope = (scope: IdempotencyScope) =>
     and(eq(keys.caller, scope.caller), eq(keys.route, scope.route), eq(keys.key, scope.key))
 
-  const p = sql.placeholder
-  // Prepared because every send with a key runs them.
-  const findRow = database.prepare(() =>
-    executor
-      .select({ bodyHash: keys.bodyHash, answer: keys.answer, createdAt: keys.createdAt })
-      .from(keys)
-      .where(and(eq(keys.caller, p('caller')), eq(keys.route, p('route')), eq(keys.key, p('key')))),
-  )
+  const answered = pick(keys, ['bodyHash', 'answer', 'createdAt'])
+  const findRow = prepareFindColumns(connection, keys, answered, 'caller', 'route', 'key')
   const columns = columnsOf<typeof keys, IdempotencyScope & { answer: string; createdAt: number }>(keys, {
     answer: (row) => sealing.sealText('idempotency_keys.answer', idempotencyRow(row), row.answer),
   })
@@ -31,7 +27,7 @@ export function createIdempotencyStore({ database, executor, sealing }: Connecti
 
   const find = (scope: IdempotencyScope): Awaitable<IdempotencyRecord | undefined> => {
     const { caller, route, key } = scope
-    return andThen(findRow({ caller, route, key }), ([row]) => row && openAnswer(sealing, scope, row))
+    return andThen(findRow({ caller, route, key }), (row) => row && openAnswer(sealing, scope, row))
   }
 
   return {

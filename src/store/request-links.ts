@@ -1,6 +1,7 @@
 import { eq, sql, type SQL } from 'drizzle-orm'
 import type { OtpRequestStore } from '../domain/store/otp-requests.ts'
 import type { Connection } from './engine/connection.ts'
+import { prepareFindColumns } from './engine/on-table.ts'
 import { pageAfter } from './engine/page-after.ts'
 import { isSealed } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
@@ -22,19 +23,14 @@ export const isInPhoneList = ({ otpRequests: otp }: Pick<Tables, 'otpRequests'>,
     ) select id from list)`
 
 /** Stores the links that make a list of the requests of each phone. */
-export function createRequestLinks({
-  database,
-  executor,
-}: Connection): Pick<OtpRequestStore, 'findPrevious' | 'listUnsealed' | 'setPrevious'> {
+export function createRequestLinks(
+  connection: Connection,
+): Pick<OtpRequestStore, 'findPrevious' | 'listUnsealed' | 'setPrevious'> {
+  const { database, executor } = connection
   const { otpRequests: otp } = database.tables
   const p = sql.placeholder
 
-  const findPrevious = database.prepare(() =>
-    executor
-      .select({ previousRequest: otp.previousRequest })
-      .from(otp)
-      .where(eq(otp.id, p('id'))),
-  )
+  const findPrevious = prepareFindColumns(connection, otp, { previousRequest: otp.previousRequest }, 'id')
   const setPrevious = database.prepare(() =>
     executor
       .update(otp)
@@ -44,7 +40,7 @@ export function createRequestLinks({
 
   return {
     async findPrevious(id) {
-      return (await findPrevious({ id }))[0]?.previousRequest ?? undefined
+      return (await findPrevious({ id }))?.previousRequest ?? undefined
     },
 
     async setPrevious(id, previous) {

@@ -3,14 +3,16 @@ import { erasedPhone } from '../domain/model/pseudonyms.ts'
 import { withoutMessageIds } from '../domain/model/try-lines.ts'
 import type { RetentionStore } from '../domain/store/retention.ts'
 import type { Connection } from './engine/connection.ts'
-import { onTable } from './engine/on-table.ts'
+import { onTable, prepareFindColumns } from './engine/on-table.ts'
 import { pageAfter } from './engine/page-after.ts'
 import { payloadRow, phoneRow } from './engine/sealing.ts'
 import { idempotencyRow } from './idempotency.ts'
 import { noteDeletedMessages } from './inbox.ts'
+import { pick } from '../shared/fields.ts'
 
 /** Queries for pseudonymization and erasure, across all tables with personal data. */
-export function createRetentionStore({ database, executor, sealing }: Connection): RetentionStore {
+export function createRetentionStore(connection: Connection): RetentionStore {
+  const { database, executor, sealing } = connection
   const {
     retentionCheckpoints: checkpoints,
     otpRequests: requests,
@@ -40,18 +42,9 @@ export function createRetentionStore({ database, executor, sealing }: Connection
       })
       .where(and(eq(requests.id, p('id')), ne(requests.phone, erasedPhone))),
   )
-  const findHistory = database.prepare(() =>
-    executor
-      .select({ history: requests.history })
-      .from(requests)
-      .where(eq(requests.id, p('id'))),
-  )
-  const findEvent = database.prepare(() =>
-    executor
-      .select({ requestId: events.requestId, type: events.type, at: events.at, payload: events.payload })
-      .from(events)
-      .where(eq(events.seq, p('seq'))),
-  )
+  const findHistory = prepareFindColumns(connection, requests, { history: requests.history }, 'id')
+  const payloadColumns = pick(events, ['requestId', 'type', 'at', 'payload'])
+  const findEvent = prepareFindColumns(connection, events, payloadColumns, 'seq')
   const replaceInEvent = database.prepare(() =>
     executor
       .update(events)
@@ -95,12 +88,12 @@ export function createRetentionStore({ database, executor, sealing }: Connection
 
     async replaceInRequest(id, phone) {
       await database.lock(executor, requests, requests.id, id)
-      const [row] = await findHistory({ id })
+      const row = await findHistory({ id })
       if (row) await replaceInRequest({ id, phone, history: withoutMessageIds(row.history) })
     },
 
     async replaceInEvent(seq, phone, redact) {
-      const [row] = await findEvent({ seq })
+      const row = await findEvent({ seq })
       if (!row) return
       const name = payloadRow(row)
       const opened = sealing.openText('events.payload', name, row.payload)

@@ -8,6 +8,7 @@ import {
   type InferSelectModel,
   type SQL,
 } from 'drizzle-orm'
+import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { andThen, type Awaitable } from '../../domain/model/awaitable.ts'
 import type { Connection } from './connection.ts'
@@ -113,18 +114,35 @@ export function onTable<T extends SQLiteTable>(executor: QueryExecutor, table: T
  * Prepares the look-up of a row by the values of some columns: to write the statement again takes longer than to run it.
  * SQLite has the row at once.
  */
-export function prepareFind<T extends SQLiteTable, Name extends keyof InferSelectModel<T> & string>(
+export const prepareFind = <T extends SQLiteTable, Name extends keyof InferSelectModel<T> & string>(
+  connection: Connection,
+  table: T,
+  ...keys: readonly Name[]
+) =>
+  prepareFindColumns(connection, table, getTableColumns(table), ...keys) as (
+    key: Pick<InferSelectModel<T>, Name>,
+  ) => Awaitable<InferSelectModel<T> | undefined>
+
+/** As `prepareFind`; reads some columns, or expressions. */
+export function prepareFindColumns<
+  T extends SQLiteTable,
+  Columns extends Record<string, SQLiteColumn | SQL>,
+  Name extends keyof InferSelectModel<T> & string,
+>(
   { database, executor }: Connection,
   table: T,
-  ...columns: readonly Name[]
-): (key: Pick<InferSelectModel<T>, Name>) => Awaitable<InferSelectModel<T> | undefined> {
+  columns: Columns,
+  ...keys: readonly Name[]
+): (key: Pick<InferSelectModel<T>, Name>) => Awaitable<SelectResultFields<Columns> | undefined> {
+  // drizzle's types cannot follow a table and columns that are parameters.
   const untyped: SQLiteTable = table
+  const untypedColumns: Record<string, SQLiteColumn | SQL> = columns
   const all = getTableColumns(table)
   const select = database.prepare(() =>
     executor
-      .select()
+      .select(untypedColumns)
       .from(untyped)
-      .where(and(...columns.map((name) => eq(all[name] as SQLiteColumn, sql.placeholder(name))))),
+      .where(and(...keys.map((name) => eq(all[name] as SQLiteColumn, sql.placeholder(name))))),
   )
-  return (key) => andThen(select(key), ([row]) => row as InferSelectModel<T> | undefined)
+  return (key) => andThen(select(key), ([row]) => row as SelectResultFields<Columns> | undefined)
 }
