@@ -49,6 +49,9 @@ export type OtpNeeds = {
   challenges: Challenges
   recordRefusedSend: RecordRefusedSend
   checkProof: CheckProof
-  /** Called after commit with a request that was verified or canceled, or that the sweeper found expired. */
+  /**
+   * Called after commit with a request that was verified or canceled, or that the sweeper found expired: for the statistics of
+   * routes and the reports to providers.
+   */
   onEnded(request: OtpRequest): void
 }
