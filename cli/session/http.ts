@@ -46,8 +46,9 @@ export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
         redirect: 'manual',
         signal: AbortSignal.timeout(timeoutMs),
       })
-      responseBody = await response.text()
+      responseBody = await readBody(server, response)
     } catch (error) {
+      if (error instanceof CliError) throw error
       throw unreachableError(server, error, timeoutMs)
     }
     if (response.status >= 300 && response.status < 400) throw redirectError(server, response)
@@ -60,6 +61,27 @@ export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
       retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
     }
   }
+}
+
+/** Larger than the longest list. */
+const responseBytesMax = 64 * 1024 * 1024
+
+/** Reads a body. @throws CliError RESPONSE_TOO_LARGE, before it takes the memory of this machine */
+async function readBody(server: ServerChoice, { body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body ?? []) {
+    length += chunk.byteLength
+    if (length > responseBytesMax)
+      throw new CliError(
+        exitCodes.unreachable,
+        'RESPONSE_TOO_LARGE',
+        `${server.url} responded with more than ${responseBytesMax / 1024 / 1024} MiB.`,
+        { hints: [sourceSentence(server), 'Check that it is the address of an otpd server.'] },
+      )
+    chunks.push(chunk)
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   recentTime,
   relativeTime,
   terminalJson,
+  terminalText,
   timeZone,
   zonedTime,
   type Paint,
@@ -35,6 +36,8 @@ export function createOutput(io: OutputIo, flags: OutputFlags) {
   const paint = createColors(wantsColor(io, flags, io.stdoutIsTerminal))
   const paintError = createColors(wantsColor(io, flags, io.stderrIsTerminal))
   const complete = (text: string) => completeCommands(text, flags)
+  const writeText = (text: string) => io.writeOut(io.stdoutIsTerminal ? terminalText(text) : text)
+  const writeNote = (text: string) => io.writeError(io.stderrIsTerminal ? terminalText(text) : text)
   const columns = () => (io.stdoutIsTerminal ? (io.columns?.() ?? null) : null)
 
   return {
@@ -67,12 +70,12 @@ export function createOutput(io: OutputIo, flags: OutputFlags) {
      */
     printResult(body: string, text: () => string, ids?: readonly string[]) {
       if (json) io.writeOut(withNewline(forTerminal(body, io.stdoutIsTerminal)))
-      else if (ids === undefined || !quiet) io.writeOut(withNewline(text()))
+      else if (ids === undefined || !quiet) writeText(withNewline(text()))
       else for (const id of ids) io.writeOut(`${printable(id)}\n`)
     },
     /** Prints a note for people. Left out with --quiet and --json. */
     note(text: string) {
-      if (!quiet) io.writeError(withNewline(complete(text)))
+      if (!quiet) writeNote(withNewline(complete(text)))
     },
     /** Prints the commands to type next. Left out with --quiet and --json. */
     suggestNext(...commands: string[]) {
@@ -80,15 +83,15 @@ export function createOutput(io: OutputIo, flags: OutputFlags) {
       const lines = commands.map(
         (command, index) => `${index === 0 ? 'Next:' : '     '} ${complete(command)}`,
       )
-      io.writeError(paintError.dim(lines.join('\n')) + '\n')
+      writeNote(paintError.dim(lines.join('\n')) + '\n')
     },
     /** Prints a warning, even with --quiet. Left out with --json. */
     warn(text: string) {
-      if (!json) io.writeError(`${paintError.yellow('Warning:')} ${withNewline(complete(text))}`)
+      if (!json) writeNote(`${paintError.yellow('Warning:')} ${withNewline(complete(text))}`)
     },
     /** Prints an error: the API's own body or JSON of the same shape with --json, otherwise text and hints. */
     printError(error: unknown) {
-      io.writeError(
+      writeNote(
         withNewline(
           json
             ? forTerminal(errorJson(error, complete), io.stderrIsTerminal)

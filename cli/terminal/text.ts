@@ -25,6 +25,17 @@ export const terminalJson = (json: string) =>
     Array.from({ length: character.length }, (_, index) => escapeUnit(character.charCodeAt(index))).join(''),
   )
 
+/**
+ * Replaces what a terminal would obey or hide, also in text of ours with values from elsewhere. Only colours, which our own
+ * text has, line ends and tabs are kept.
+ */
+export const terminalText = (text: string) =>
+  text.replaceAll(
+    // oxlint-disable-next-line no-control-regex -- colours begin with one
+    /\u001b\[[\d;]*m|[^\P{Cc}\n\t]|[\p{Zl}\p{Zp}\p{Cf}]/gu,
+    (found) => (found.startsWith('\u001b[') || found === '\u200d' ? found : '�'),
+  )
+
 const escapeUnit = (unit: number) => `\\u${unit.toString(16).padStart(4, '0')}`
 
 /**

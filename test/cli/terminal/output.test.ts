@@ -206,3 +206,33 @@ test('JSON is escaped on a terminal, and unchanged in a pipe', () => {
   expect(print(true)).toEqual([`${escaped}\n`, `${escaped}\n`])
   expect(print(false)).toEqual([`${body}\n`, `${body}\n`])
 })
+
+test('text for a terminal has colours and no other control, whatever a server sends', () => {
+  const hostile = 'a\u001b]0;title\u0007b\u001b[2Jc\rd\u009b31me\u202ef\u2028g\u{e0001}h'
+  const print = (isTerminal: boolean) => {
+    let [out, errors] = ['', '']
+    const output = createOutput(
+      {
+        env: { TERM: 'xterm' },
+        now: () => 0,
+        stdoutIsTerminal: isTerminal,
+        stderrIsTerminal: isTerminal,
+        writeOut: (text) => void (out += text),
+        writeError: (text) => void (errors += text),
+      },
+      {},
+    )
+    output.printResult('', () => `${output.paint.red('ID')}\t👩\u200d💻\n${hostile}`)
+    output.note(hostile)
+    output.warn(hostile)
+    output.suggestNext(hostile)
+    output.printError(new Error(hostile))
+    return { out, errors }
+  }
+  const shown = print(true)
+  expect(shown.out).toBe('\u001b[31mID\u001b[39m\t👩\u200d💻\na�]0;title�b�[2Jc�d�31me�f�g�h\n')
+  const errors = Bun.stripANSI(shown.errors)
+  for (const control of ['\u001b', '\u0007', '\r', '\u009b', '\u202e', '\u2028'])
+    expect(errors).not.toContain(control)
+  expect(print(false).out).toContain(hostile)
+})
