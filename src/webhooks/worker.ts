@@ -81,7 +81,7 @@ export function createWebhookWorker(needs: {
 
   async function sendRound(): Promise<boolean> {
     // Started together: on SQLite recordings and claim share one commit, in this order.
-    const isRecording = results.hasUnrecorded()
+    const isRecording = ownsAllLeases && results.hasUnrecorded()
     const recordings = results.record()
     const claimed = await claimDue(isRecording)
     const isRecorded = await recordings
@@ -91,14 +91,14 @@ export function createWebhookWorker(needs: {
     return claimed.length > 0 || isRecorded
   }
 
-  /** @param isWriting whether a transaction is made anyway, on SQLite; otherwise a read tells whether one is needed */
+  /** @param isWriting whether the claim shares a transaction; otherwise a read tells whether it needs one */
   async function claimDue(isWriting: boolean): Promise<LeasedDelivery[]> {
     if (!isStarted || permits.free() === 0) {
       hasBacklog = true
       return []
     }
     try {
-      if (!isWriting && (await untilDueMs()) > 0) {
+      if (!isWriting && (await untilDeliveryMs()) > 0) {
         hasBacklog = false
         return []
       }
@@ -190,10 +190,16 @@ export function createWebhookWorker(needs: {
     }
   }
 
-  /** Reads how long it takes until the next delivery is due, or a result can be recorded; infinite if none is pending. */
-  async function untilDueMs(): Promise<number> {
+  /** Reads how long it takes until the next delivery is due; infinite if none is pending. */
+  async function untilDeliveryMs(): Promise<number> {
     const ms = ((await store.read.webhookOutbox.nextDueAt()) ?? Infinity) - clock.now()
     hasPending = ms < Infinity
+    return ms
+  }
+
+  /** Reads how long it takes until the next delivery is due, or a result can be recorded; infinite if none is pending. */
+  async function untilDueMs(): Promise<number> {
+    const ms = await untilDeliveryMs()
     // The database did not take it, and it is tried again.
     return results.hasUnrecorded() ? 0 : ms
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
+import type { Store } from '../../src/domain/store/store.ts'
 import { createGate, startReceiver } from '../helpers/webhook-receiver.ts'
 import {
   createWebhookWorkerFixture,
@@ -74,6 +75,26 @@ describe('the worker', () => {
       { ...pendingState, lastStatusCode: null, lastError: 'dns' },
     ])
     expect(receiver.received).toHaveLength(1)
+  })
+
+  test('of one of several nodes records a result without a transaction that claims nothing', async () => {
+    const receiver = await startTestReceiver()
+    const app = await fixture.createApplication()
+    await fixture.createEndpoint(app.id, receiver.url)
+    await fixture.record(app.id)
+    let transactions = 0
+    const store: Store = {
+      ...fixture.store,
+      write(body, options) {
+        transactions++
+        return fixture.store.write(body, options)
+      },
+    }
+    const worker = makeWorker({ store, ownsAllLeases: false })
+    await worker.start()
+    await receiver.waitForCount(1)
+    await worker.whenIdle()
+    expect(transactions).toBe(2)
   })
 
   test('finds deliveries without a wake at the next poll', async () => {
