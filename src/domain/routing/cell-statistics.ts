@@ -24,7 +24,7 @@ export type CellDelta = RouteCell & {
   silentSince: number
 }
 
-type Cell = RouteCell & {
+export type Cell = RouteCell & {
   /** Shared counts, as last read, plus those of this node since. */
   counts: OutcomeCounts
   /** Outcomes of this node that are not shared yet. */
@@ -77,8 +77,7 @@ export function createCellStatistics() {
   }
 
   /** Estimates a cell; each group fills up the outcomes that the smaller ones lack. */
-  function estimate(key: RouteCell, now: number): ConversionEstimate {
-    const cell = cellFor(key)
+  function estimate(cell: Cell, now: number): ConversionEstimate {
     const own = countsAt(cell.counts, now)
     let { outcomes, verified } = own
     let scope: EstimateScope = outcomes > 0 ? 'country' : 'none'
@@ -108,11 +107,12 @@ export function createCellStatistics() {
   }
 
   return {
+    cellFor,
+
     estimate,
 
     /** Counts the outcomes of all providers on the channel to the country of a cell, up to 1000. */
-    countOutcomes: (key: RouteCell, now: number): number =>
-      countsAt(cellFor(key).destination.counts, now).outcomes,
+    countOutcomes: ({ destination }: Cell, now: number): number => countsAt(destination.counts, now).outcomes,
 
     /** Counts a code that a provider accepted. */
     recordSent(key: RouteCell, sentAt: number): void {

@@ -2,6 +2,7 @@ import { dayMs } from '../../shared/durations.ts'
 
 /** Half-life of an outcome. */
 const halfLifeMs = dayMs
+const decayPerMs = Math.LN2 / halfLifeMs
 /**
  * Most outcomes that a count holds. More would make the estimate hardly more exact, and slow to follow a change: with 1000,
  * half of it is from the last 700 codes.
@@ -14,7 +15,7 @@ export type OutcomeCounts = { outcomes: number; verified: number; at: number }
 export const emptyCounts = (at: number): OutcomeCounts => ({ outcomes: 0, verified: 0, at })
 
 /** Returns the weight that outcomes have after `elapsedMs`. */
-const decayFactor = (elapsedMs: number) => (elapsedMs <= 0 ? 1 : 2 ** (-elapsedMs / halfLifeMs))
+const decayFactor = (elapsedMs: number) => (elapsedMs <= 0 ? 1 : Math.exp(-decayPerMs * elapsedMs))
 
 /** Adds outcomes to decayed counts. `counts` is changed. */
 export function addOutcomes(

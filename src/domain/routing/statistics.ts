@@ -1,5 +1,5 @@
 import type { ConversionEstimate, RouteCell } from '../model/route-choice.ts'
-import { createCellStatistics, type CellDelta, type CellRow } from './cell-statistics.ts'
+import { createCellStatistics, type Cell, type CellDelta, type CellRow } from './cell-statistics.ts'
 
 /** Outcomes of known senders that a country needs, with all its providers, so that estimates rest on them alone. */
 const knownMin = 100
@@ -20,13 +20,19 @@ export type RouteStatistics = ReturnType<typeof createRouteStatistics>
 export function createRouteStatistics() {
   const all = createCellStatistics()
   const known = createCellStatistics()
+  /** Cells of known senders, by those of all: names are looked up once for each provider of a choice. */
+  const knownCells = new WeakMap<Cell, Cell>()
   const withKind = (isKnown: boolean) => (delta: CellDelta) => ({ ...delta, isKnown })
 
   return {
     estimate(key: RouteCell, now: number): ConversionEstimate {
-      const estimate = all.estimate(key, now)
-      if (known.countOutcomes(key, now) < knownMin) return estimate
-      return { ...known.estimate(key, now), isSilent: estimate.isSilent }
+      const cell = all.cellFor(key)
+      const estimate = all.estimate(cell, now)
+      let knownCell = knownCells.get(cell)
+      if (!knownCell) knownCells.set(cell, (knownCell = known.cellFor(key)))
+      if (known.countOutcomes(knownCell, now) < knownMin) return estimate
+      const { conversion, samples, scope } = known.estimate(knownCell, now)
+      return { conversion, samples, scope, isSilent: estimate.isSilent }
     },
 
     recordSent: all.recordSent,
