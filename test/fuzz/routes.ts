@@ -1,4 +1,5 @@
 import type { LearningStrategy } from '../../src/domain/model/route-choice.ts'
+import { minuteMs } from '../../src/shared/durations.ts'
 import { describeError, formatElapsed, type FuzzPart } from './fuzz-part.ts'
 import { replay, type ReplayFigures, type ReplayForm, type Totals } from './routes/replay.ts'
 import type { Poisoning } from './routes/senders.ts'
@@ -10,9 +11,16 @@ const full: ReplayForm = { sends: 10_000_000, days: 20, warmUpDays: 0 }
 const attacked: ReplayForm = { sends: 1_000_000, days: 20, warmUpDays: 0 }
 const shortlyAttacked: ReplayForm = { sends: 100_000, days: 5, warmUpDays: 0 }
 
-const common = { country: 'DE', perCode: 3, isAdaptive: false, resends: false, networks: 500 } as const
+const common = {
+  country: 'DE',
+  perCode: 3,
+  pauseMs: 0,
+  isAdaptive: false,
+  resends: false,
+  networks: 500,
+} as const
 
-/** Attacks with codes that are never verified, for each code of a customer, from the most harmful one on. */
+/** Attacks with codes that are never verified, the one that would be most harmful first. */
 const attacks: Array<{ name: string; attack: Poisoning; goal: number }> = [
   {
     name: 'three codes, but only while the best carrier has them, 500 networks',
@@ -27,7 +35,12 @@ const attacks: Array<{ name: string; attack: Poisoning; goal: number }> = [
   {
     name: 'the same from the mobile networks of customers',
     attack: { ...common, isAdaptive: true, networks: 'shared' },
-    goal: 1.2,
+    goal: 1.1,
+  },
+  {
+    name: 'twenty codes at once, but only while the best carrier has them, every ten minutes, 10,000 networks',
+    attack: { ...common, perCode: 20, pauseMs: 10 * minuteMs, isAdaptive: true, networks: 10_000 },
+    goal: 1.1,
   },
   { name: 'five codes, 10,000 networks', attack: { ...common, perCode: 5, networks: 10_000 }, goal: 1.1 },
   {

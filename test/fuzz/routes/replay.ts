@@ -88,6 +88,7 @@ export function replay(
   const finished: DeathWatch[] = []
   let explored = 0
   let attacked = 0
+  let attackedAt = 0
   let counted = 0
   /** First messages of the last hours, by country and carrier: who serves a country. */
   const served = new Map<string, number>()
@@ -202,7 +203,8 @@ export function replay(
 
   function poison(one: Poisoning, { country, accepted: [first] }: Request, now: number) {
     const best = carriers[byTruth(world, country, now)([], []) ?? -1]
-    if (one.isAdaptive && first?.cell.provider !== best) return
+    if (now < attackedAt + one.pauseMs || (one.isAdaptive && first?.cell.provider !== best)) return
+    attackedAt = now
     for (let n = 0; n < one.perCode; n++) {
       const sender = senders.attacker(one, now)
       if (!sender) continue

@@ -7,6 +7,8 @@ export type Poisoning = {
   country: string
   /** Codes for each one of a customer. */
   perCode: number
+  /** Pause before the next ones. */
+  pauseMs: number
   /** Whether it sends only while customers have the carrier that is truly the best. */
   isAdaptive: boolean
   /** Whether each code is sent again as often as possible. */
