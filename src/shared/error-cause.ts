@@ -30,6 +30,7 @@ const causes: Readonly<Record<string, string>> = {
   SQLITE_FULL: 'the disk is full',
   SQLITE_CANTOPEN: 'it cannot be opened',
   SQLITE_READONLY: 'it is read-only',
+  SQLITE_READONLY_DBMOVED: 'its file was deleted, moved or replaced',
   SQLITE_IOERR: 'the disk failed',
   SQLITE_BUSY: 'another process is using it',
 }

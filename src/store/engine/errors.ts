@@ -26,6 +26,9 @@ export const isDuplicate = (error: unknown) => driverCode(error) === '23505'
  */
 export const isDiskFault = (error: unknown) => /^SQLITE_(IOERR|CORRUPT|NOTADB)/.test(driverCode(error) ?? '')
 
+/** SQLite: a full disk, or a database that is no longer at its path. */
+const sqliteUnavailable = new Set(['SQLITE_FULL', 'SQLITE_READONLY_DBMOVED'])
+
 /**
  * PostgreSQL: lost or too many connections, a full disk or one that fails, time-outs, deadlocks and serialization failures,
  * a server that only reads, and transactions that it ended; and the network's errors on the way to it.
@@ -55,7 +58,7 @@ export function toCallerError(error: unknown): unknown {
   if (error instanceof RaceLostError) return unavailable('ROW_ADDED')
   const code = driverCode(error)
   if (code === undefined) return error
-  if (isBusy(error) || isDiskFault(error) || code === 'SQLITE_FULL' || postgresUnavailable.test(code)) {
+  if (isBusy(error) || isDiskFault(error) || sqliteUnavailable.has(code) || postgresUnavailable.test(code)) {
     return unavailable(code)
   }
   if (code.startsWith('SQLITE_') || /^[0-9A-Z]{5}$/.test(code)) return new StoreError(code)

@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAdmissionLog } from './admission-log.ts'
 import { createDiskSync } from './disk-sync.ts'
+import { watchFiles } from './file-watch.ts'
 import { createVersionCounter, lazy, type TransactionHooks, watchForeignCommits } from './memory-state.ts'
 import { createGuardRows } from './guard-rows.ts'
 import { sqliteColumns } from '../engine/tables/columns.ts'
@@ -73,6 +74,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const rowChanges = createRowChanges(() => queue.noticeForeignCommits())
   const queue = createWriteQueue(writer, tx, {
     world,
+    requireFiles: watchFiles(path, writer),
     transactionHooks: [
       // First, so that nothing is read from an older snapshot and remembered under the new version.
       { beforeCommit: reader.endSnapshot, onForeignCommit: reader.endSnapshot },

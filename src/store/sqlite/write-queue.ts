@@ -47,6 +47,8 @@ export type WriteQueueHooks = {
    * and in the first batch. A throw rejects the batch and all later writes, as a disk fault does.
    */
   onForeignCommit?(connection: SqliteConnection): void
+  /** Called before each batch. A throw rejects the writes that wait, and no later ones. */
+  requireFiles?(): void
 }
 
 /**
@@ -146,6 +148,7 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
   /** Begins the transaction of a batch. @returns false if it cannot begin now; a retry is scheduled if jobs wait */
   function beginBatch(): boolean {
     try {
+      hooks.requireFiles?.()
       begin.run()
       foreignCommits.noteInTransaction()
       return true
