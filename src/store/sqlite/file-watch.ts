@@ -1,5 +1,5 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import { statSync } from 'node:fs'
+import { statSync, type Stats } from 'node:fs'
 
 /**
  * Remembers which files are the database of a connection and its write-ahead log. An open file outlives its name: SQLite
@@ -10,16 +10,20 @@ import { statSync } from 'node:fs'
 export function watchFiles(path: string, connection: SqliteConnection): () => void {
   // The first read creates the log. It remains the same file while a connection is open.
   connection.run('SELECT 1 FROM sqlite_schema')
-  const files = [path, `${path}-wal`].map((name) => ({ name, opened: identify(name) }))
+  const files = [path, `${path}-wal`].map((name) => ({ name, opened: statSync(name) }))
   return () => {
-    for (const { name, opened } of files) {
-      const found = identify(name)
-      if (found?.ino !== opened?.ino || found?.dev !== opened?.dev)
-        throw Object.assign(new Error('the file of the database was deleted, moved or replaced'), {
-          code: 'SQLITE_READONLY_DBMOVED',
-        })
-    }
+    if (files.every(isInPlace)) return
+    const error = new Error('the file of the database was deleted, moved or replaced')
+    throw Object.assign(error, { code: 'SQLITE_READONLY_DBMOVED' })
   }
 }
 
-const identify = (path: string) => statSync(path, { throwIfNoEntry: false })
+function isInPlace({ name, opened }: { name: string; opened: Stats }): boolean {
+  try {
+    const found = statSync(name, { throwIfNoEntry: false })
+    return found?.ino === opened.ino && found.dev === opened.dev
+  } catch {
+    // In a directory that was closed to this user, the files are still there, and the open ones can be written to.
+    return true
+  }
+}

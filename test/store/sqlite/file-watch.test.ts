@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { copyFileSync, renameSync } from 'node:fs'
+import { chmodSync, copyFileSync, renameSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
 
@@ -35,4 +36,19 @@ test('no write is acknowledged after the file was replaced by a copy', async () 
   renameSync(`${opened.path}.copy`, opened.path)
   const refused = await put('into the old file').catch((error: unknown) => error)
   expect(refused).toMatchObject({ code: 'UNAVAILABLE' })
+})
+
+// Every directory is open to root, so that user is given up for a moment.
+const user = process.geteuid?.()
+test.skipIf(user === undefined)('writes go on while the directory is closed to this user', async () => {
+  const folder = dirname(opened.path)
+  chmodSync(folder, 0)
+  if (user === 0) process.seteuid?.(65534)
+  try {
+    await put('unseen')
+  } finally {
+    if (user === 0) process.seteuid?.(0)
+    chmodSync(folder, 0o700)
+  }
+  expect(causes).toEqual([])
 })
