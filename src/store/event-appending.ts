@@ -112,8 +112,7 @@ const insertEvents = ({ events }: Pick<Tables, 'events'>, sealing: Sealing) =>
   insertInto(
     columnsOf<typeof events, NewEventRow>(events, {
       phone: (entry) => sealing.sealPhone('otp_requests.phone', phoneRow(entry), entry.phone),
-      payload: (entry) =>
-        entry.payload && sealing.sealText('events.payload', payloadRow(entry), entry.payload),
+      payload: (entry) => sealing.sealText('events.payload', payloadRow(entry), entry.payload),
     }),
     { computed: { seq: afterLastSeq('given.seq') } },
   )

@@ -171,7 +171,7 @@ export function createUnitOfWork(
    */
   async function write(): Promise<void> {
     tx.rateLimits.insert(admissions)
-    if (!sessions.isEmpty()) await saveEach(sessions, tx.otpSessions)
+    await saveEach(sessions, tx.otpSessions)
     const firstSeq = events.length > 0 ? await tx.events.reserve(events.length) : undefined
     appendToHistories(firstSeq)
     const { added, updated } = requests.lists()
@@ -182,10 +182,10 @@ export function createUnitOfWork(
     const changedMessages = valuesInKeyOrder(messages).map((own) => own.lists())
     tx.otpDeliveries.insert(changedMessages.flatMap((own) => own.added))
     tx.otpDeliveries.update(changedMessages.flatMap((own) => own.updated))
-    if (!relayed.isEmpty()) await saveEach(relayed, tx.relayedMessages)
+    await saveEach(relayed, tx.relayedMessages)
     await savePhones()
     await tx.guard.apply(guard)
-    if (answers.size > 0) tx.idempotency.save(valuesInKeyOrder(answers))
+    tx.idempotency.save(valuesInKeyOrder(answers))
     tx.events.lockEndpoints(events)
     tx.analytics.add(valuesInKeyOrder(counts))
     tx.analytics.addBreakdown(valuesInKeyOrder(breakdown))

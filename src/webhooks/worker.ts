@@ -68,12 +68,11 @@ export function createWebhookWorker(needs: {
   let isSendScheduled = false
   /** Whether the outbox had a delivery, due or not, when it was last looked at. */
   let hasPending = true
-  const { changes } = store
   const rounds = createDueWorker({
     runRound: sendRound,
     untilDueMs,
     after: timers.after,
-    changes,
+    changes: store.changes,
     pollMs,
     onError,
   })

@@ -93,7 +93,7 @@ export const sabotages: readonly Sabotage[] = [
         'const lockedMs = (budget.lockedUntil ?? 0) - now',
         'const lockedMs = 0',
       ],
-      ['a success refills the budget', '...checks, consecutive', '...checks, refilledAt: 0, consecutive'],
+      ['a success refills the budget', 'checks && { ...checks, consecutiveFailures: 0 }', 'checks && null'],
       ['failures in a row are not counted', 'budget.consecutiveFailures + 1', 'budget.consecutiveFailures'],
     ],
   ),

@@ -54,7 +54,8 @@ export function afterFailure(checks: CheckBudget | null, now: number): CheckBudg
 }
 
 /** Returns the budget after a success, which ends the consecutive failures and does not refill the budget. */
-export const afterSuccess = (checks: CheckBudget): CheckBudget => ({ ...checks, consecutiveFailures: 0 })
+export const afterSuccess = (checks: CheckBudget | null): CheckBudget | null =>
+  checks && { ...checks, consecutiveFailures: 0 }
 
 /** Combines two budgets of one phone: the stricter of each limit holds. */
 export const stricter = (one: CheckBudget | null, other: CheckBudget): CheckBudget => ({

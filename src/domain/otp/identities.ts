@@ -38,9 +38,8 @@ export function afterVerification(
   network?: string,
 ): { record: PhoneRecord; removedFromDay: number | undefined; addedToDay: number | undefined } {
   const { identity } = record
-  const { checks } = record.usages[trust]
   const verified: PhoneRecord = {
-    ...(checks ? withUsage(record, trust, { checks: afterSuccess(checks) }) : record),
+    ...withUsage(record, trust, { checks: afterSuccess(record.usages[trust].checks) }),
     phone: request.phone,
     country: request.country,
     contexts: rememberContexts(record, network ? [...request.contexts, network] : request.contexts, now),

@@ -1,4 +1,10 @@
-import { candidateKey, type Delivery, type DeliveryTry, type Dispatched } from '../model/delivery.ts'
+import {
+  candidateKey,
+  inboxProvider,
+  type Delivery,
+  type DeliveryTry,
+  type Dispatched,
+} from '../model/delivery.ts'
 import { isUnavailable } from '../model/errors.ts'
 import type { Rejected } from '../model/rejected.ts'
 import type { NewId } from '../model/ids.ts'
@@ -190,11 +196,11 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
 
   return {
     /**
-     * Puts the newest message of a request into the outbox, leased to this process for its first attempt. Earlier messages
-     * that wait, and are not leased, become void.
+     * Puts the newest message of a request into the outbox, leased to this process for its first attempt, unless it
+     * stays in the inbox. Earlier messages that wait, and are not leased, become void.
      *
      * @param earlier messages of the request
-     * @returns the message for `makeFirstAttempt`
+     * @returns the message for `makeFirstAttempt`; undefined if it stays in the inbox
      */
     enqueue(
       request: OtpRequest,
@@ -202,7 +208,8 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
       earlier: readonly Message[],
       channels: Channel[],
       now: number,
-    ): { outgoing: LoadedMessage; changes: Change[] } {
+    ): { outgoing: LoadedMessage | undefined; changes: Change[] } {
+      if (request.provider === inboxProvider) return { outgoing: undefined, changes: [] }
       const superseded = earlier
         .filter(({ status, leaseUntil }) => status === 'pending' && (leaseUntil ?? 0) <= now)
         .map((message): Change => {

@@ -179,23 +179,21 @@ export function createOtpResend(needs: OtpNeeds) {
     const resent = withMessage(request, delivered, now)
     const { isOverBudget } = charged
     const earlier = rows.messages(request.id)
-    const isQueued = resent.provider !== inboxProvider
-    const queued = isQueued
-      ? attempts.enqueue(resent, rows.caller(application), earlier, delivered.channels, now)
-      : undefined
+    const queued = attempts.enqueue(resent, rows.caller(application), earlier, delivered.channels, now)
     changes.push(
       { kind: 'phone', handle: loaded, record: charged.record },
       { kind: 'request', request: resent, isNew: false },
-      ...(queued?.changes ?? []),
+      ...queued.changes,
       countChange(resent, { queued: 1 }, utcDay(now)),
-      ...(isQueued ? [] : [breakdownChange(resent, { sent: 1 }, now)]),
+      ...(resent.provider === inboxProvider ? [breakdownChange(resent, { sent: 1 }, now)] : []),
       ...sentChanges(
         newId,
         { request: resent, subscribers, inboxOwnerId, isOverBudget, verdict, detail: 'resend' },
         now,
       ),
     )
-    const result = { replayed: false as const, rate, result: resent, alert, outgoing: queued?.outgoing }
+    const { outgoing } = queued
+    const result = { replayed: false as const, rate, result: resent, alert, outgoing }
     return scope ? withResult({ result, changes }, scope, now) : { result, changes }
   }
 

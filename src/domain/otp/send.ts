@@ -2,7 +2,6 @@ import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { newCodeSalt } from '../model/code.ts'
 import type { Facade } from '../model/compat.ts'
-import { inboxProvider } from '../model/delivery.ts'
 import type { SentTemplate } from '../model/sent-template.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { breakdownChange, countChange, newRequestCounts } from '../log/counts.ts'
@@ -176,16 +175,16 @@ export function createOtpSend(needs: OtpNeeds) {
       changes.push(
         ...closeRequest(newId, { request: canceled, subscribers }, { status: 'canceled' }, now).changes,
       )
-    const isQueued = request.provider !== inboxProvider
-    const queued = isQueued ? attempts.enqueue(request, current, [], channels, now) : undefined
+    const queued = attempts.enqueue(request, current, [], channels, now)
     changes.push(
       { kind: 'request', request, isNew: true },
-      ...(queued?.changes ?? []),
+      ...queued.changes,
       countChange(request, { requests: 1, queued: 1 }, utcDay(now)),
       breakdownChange(request, newRequestCounts(request), now),
       ...sentChanges(newId, { request, subscribers, inboxOwnerId, isOverBudget, verdict }, now),
     )
-    const result = { replayed: false as const, rate, result: request, alert, outgoing: queued?.outgoing }
+    const { outgoing } = queued
+    const result = { replayed: false as const, rate, result: request, alert, outgoing }
     return scope ? withResult({ result, changes }, scope, now) : { result, changes }
   }
 

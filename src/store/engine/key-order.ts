@@ -17,7 +17,6 @@ export function createChangedRows<T>() {
   const isNew = (key: string | number): boolean => rows.get(key)?.isNew === true
   return {
     isNew,
-    isEmpty: (): boolean => rows.size === 0,
     get: (key: string | number): T | undefined => rows.get(key)?.value,
     /** Sets a row, which stays new if it was added before. */
     set: (key: string | number, value: T, isAdded = false): void =>

@@ -132,12 +132,7 @@ export function readFields<T, Field extends string>(
   const columns = fields.map((field) => byField[field])
   return {
     columns: columns.map(({ name }) => name),
-    toValues(row) {
-      // Eight rows a send: `map` with a function for each made this 3 % dearer.
-      const values: Value[] = []
-      for (const { read } of columns) values.push(read(row))
-      return values
-    },
+    toValues: (row) => columns.map(({ read }) => read(row)),
   }
 }
 

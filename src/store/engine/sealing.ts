@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto'
 import type { Keys } from '../../domain/model/keys.ts'
 import { createPhoneCipher, type PhoneCipher } from './phone-cipher.ts'
-import { unreadablePhone } from '../../domain/model/pseudonyms.ts'
+import { isPlainPhone, unreadablePhone } from '../../domain/model/pseudonyms.ts'
 import type { Random } from '../../domain/model/random.ts'
 import { seal, unseal } from '../../domain/model/sealed.ts'
 
@@ -84,12 +84,11 @@ export function createSealing(
     return ciphers
   }
 
-  let current: Ciphers | undefined
   function currentCiphers(): Ciphers {
     const { version } = keys.seals
-    if (current?.version !== version) current = ciphersOf(version)
-    if (!current) throw new Error(`the seal key of version ${version} is missing`)
-    return current
+    const ciphers = ciphersOf(version)
+    if (!ciphers) throw new Error(`the seal key of version ${version} is missing`)
+    return ciphers
   }
 
   return {
@@ -114,7 +113,7 @@ export function createSealing(
     },
 
     sealPhone(column, row, phone) {
-      if (!phone?.startsWith('+')) return phone
+      if (!isPlainPhone(phone)) return phone
       if (!e164.test(phone)) throw new TypeError('a phone number must be in E.164')
       const { version, phones } = currentCiphers()
       const slot = recentSlot(row)
