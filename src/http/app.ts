@@ -176,8 +176,8 @@ export function createApp(services: AppServices) {
     .onBeforeHandle(async ({ request }) => {
       refuseAmbiguousQuery(request.url)
       if (isSafeMethod(request.method)) return undefined
-      // Bun closes a connection on which a pipelined request arrives while the response to the one before is pending: that one
-      // would be executed and never be answered. Bun parses everything that has arrived before the next turn of the event loop.
+      // Bun closes a connection on which a pipelined request arrives while the response to the one before is pending: that
+      // one would be executed and never be answered. Bun parses everything that has arrived before the next turn.
       await services.world.timers.nextTurn()
       // The status that nginx logs for it.
       return request.signal.aborted ? new Response(null, { status: 499 }) : undefined

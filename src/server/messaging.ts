@@ -191,7 +191,7 @@ export function createMessaging(needs: MessagingNeeds) {
     await service.configure(settings)
   }
 
-  /** Takes over the circuits that were open when this node ended: without it, an outage would seem to end with each restart. */
+  /** Resumes the circuits that were open when this node ended. Otherwise an outage would seem to end with each restart. */
   async function resumeCircuits(): Promise<void> {
     const names = service.listProviders().map(({ name }) => name)
     for (const circuit of await store.read.providerCircuits.list()) {

@@ -11,8 +11,8 @@ export type CompletedSend = {
 }
 
 /**
- * Sends that a transaction records: on PostgreSQL it locks their endpoints for three round trips each, and a group of sends
- * of codes with one of these endpoints waits for it.
+ * Results that a transaction records. On PostgreSQL it locks their endpoints for three round trips each, and groups of calls
+ * that send events to one of them wait for the lock.
  */
 const batchMax = 10
 

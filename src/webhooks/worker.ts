@@ -154,7 +154,7 @@ export function createWebhookWorker(needs: {
     }
   }
 
-  /** Loads messages, by the ids of their deliveries. @returns undefined after an error: they are sent when the leases expire */
+  /** Loads messages, by the ids of their deliveries. @returns undefined after an error: the leases expire then */
   async function loadMessages(claims: readonly AdmittedDelivery[]) {
     try {
       const messages = await store.read.webhookOutbox.load(claims)

@@ -36,7 +36,8 @@ type Post = { id: string; text: string; isTaken: boolean }
 
 /**
  * Simulates 28 hours of the whole server with every fault that one node can have, each for hours, and a restart every 95
- * minutes: a kill, a power cut, or a stop. The full disk lasts longer than a day. The operator's receiver fails for two hours.
+ * minutes: a kill, a power cut, or a stop. The full disk lasts longer than a day. The operator's receiver fails for two
+ * hours.
  */
 export async function simulateAlertDay(onTrace?: (line: string) => void): Promise<AlertDay> {
   const files = mkdtempSync(join(tmpdir(), 'otpd-alert-day-'))

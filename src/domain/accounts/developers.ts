@@ -11,7 +11,10 @@ import type { Store, Stores } from '../store/store.ts'
 import type { Developer } from '../model/developer.ts'
 import { secondMs } from '../../shared/durations.ts'
 
-/** Claims of a verified login, from any identity provider. A person is identified by issuer and subject, never by e-mail address. */
+/**
+ * Claims of a verified login, from any identity provider. A person is identified by issuer and subject, never by e-mail
+ * address.
+ */
 export type Login = {
   issuer: string
   subject: string

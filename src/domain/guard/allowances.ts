@@ -16,8 +16,8 @@ export const allowances = {
   pool: { perDay: 300, perCountry: 100 },
   /**
    * Codes of other systems to a country, whose verification is not seen: as many times the greatest of the last 14 days. Days
-   * of the last week count up to `base` or the greatest of the week before. A spent allowance does not grow: an attacker must not
-   * raise it by spending it.
+   * of the last week count up to `base` or the greatest of the week before. A day that used up its allowance does not raise
+   * the next ones, so an attacker cannot raise it.
    */
   relay: { base: 300, growth: 3 },
   /** A country that `guard.countries` names has its own base instead of the pool: a launch is the operator's decision. */

@@ -59,8 +59,8 @@ const types = invert(typeCodes)
 const statuses = invert<OtpStatus>(statusCodes)
 
 /**
- * First line of the history of a request with a known sender: its phone was verified before, or others were, from a network or
- * device with few unverified messages.
+ * First line of the history of a request with a known sender: its phone was verified before, or other phones were, from a
+ * network or device with few unverified messages.
  */
 export const knownSenderLine = 'k\n'
 

@@ -50,8 +50,8 @@ export type OtpNeeds = {
   recordRefusedSend: RecordRefusedSend
   checkProof: CheckProof
   /**
-   * Called after commit with a request that was verified or canceled, or that the sweeper found expired: for the statistics of
-   * routes and the reports to providers.
+   * Called after commit with a request that was verified or canceled, or that the sweeper found expired: for the statistics
+   * of routes and the reports to providers.
    */
   onEnded(request: OtpRequest): void
 }

@@ -2,7 +2,9 @@ import type { Awaitable } from '../model/awaitable.ts'
 import type { CheckBudget } from '../model/phone-record.ts'
 import type { DeleteOldest } from './delete-oldest.ts'
 
-/** Names the budgets of a phone in a developer's applications. `phoneHashes` are of one or two spellings: `oldPhoneHashes`. */
+/**
+ * Names the budgets of a phone in a developer's applications. `phoneHashes` are of one or two spellings: `oldPhoneHashes`.
+ */
 export type OldBudgets = { developerId: string; phoneHashes: readonly string[] }
 
 /**

@@ -207,7 +207,7 @@ test('JSON is escaped on a terminal, and unchanged in a pipe', () => {
   expect(print(false)).toEqual([`${body}\n`, `${body}\n`])
 })
 
-test('text for a terminal has colours and no other control, whatever a server sends', () => {
+test('text from a server is written to a terminal with colours and no other control characters', () => {
   const hostile = 'a\u001b]0;title\u0007b\u001b[2Jc\rd\u009b31me\u202ef\u2028g\u{e0001}h'
   const print = (isTerminal: boolean) => {
     let [out, errors] = ['', '']

@@ -19,7 +19,8 @@ export const fixedOrders = permutations(carriers.map((_, index) => index))
 /**
  * Computes what a request costs and how probably it is verified, over its first message and the resends, from the true state.
  *
- * @param chooseCarrier chooses the carrier of a message; `tried` are those that had one, `undelivered` those that said it did not arrive
+ * @param chooseCarrier chooses the carrier of a message; `tried` had one before, and `undelivered` said that it did not
+ *   arrive
  */
 export function expectRequest(
   world: CarrierWorld,
