@@ -1,6 +1,7 @@
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import { codeText } from '../../src/shared/error-cause.ts'
 import { isRecord, parseJson } from '../../src/shared/json.ts'
+import { readUpTo } from '../../src/shared/read-up-to.ts'
 import { sourceSentence, type ServerChoice } from './server-choice.ts'
 import { formatDuration } from '../terminal/text.ts'
 import { version } from '../version.ts'
@@ -68,20 +69,14 @@ const responseBytesMax = 64 * 1024 * 1024
 
 /** Reads a body. @throws CliError RESPONSE_TOO_LARGE, before it takes the memory of this machine */
 async function readBody(server: ServerChoice, { body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of body ?? []) {
-    length += chunk.byteLength
-    if (length > responseBytesMax)
-      throw new CliError(
-        exitCodes.unreachable,
-        'RESPONSE_TOO_LARGE',
-        `${server.url} responded with more than ${responseBytesMax / 1024 / 1024} MiB.`,
-        { hints: [sourceSentence(server), 'Check that it is the address of an otpd server.'] },
-      )
-    chunks.push(chunk)
-  }
-  return new TextDecoder().decode(Buffer.concat(chunks))
+  const tooLarge = () =>
+    new CliError(
+      exitCodes.unreachable,
+      'RESPONSE_TOO_LARGE',
+      `${server.url} responded with more than ${responseBytesMax / 1024 / 1024} MiB.`,
+      { hints: [sourceSentence(server), 'Check that it is the address of an otpd server.'] },
+    )
+  return new TextDecoder().decode(await readUpTo(responseBytesMax, body, tooLarge))
 }
 
 /**

@@ -1,5 +1,6 @@
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose'
 import { isRecord } from '../shared/json.ts'
+import { readUpTo } from '../shared/read-up-to.ts'
 import { isSafeUrl } from '../shared/safe-url.ts'
 import type { LoadKeys } from './jwks.ts'
 import { systemWorld } from '../world/system.ts'
@@ -74,18 +75,10 @@ async function fetchJson(fetchKeys: FetchKeys, url: string, signal: AbortSignal)
   return JSON.parse(await readBounded(response))
 }
 
-async function readBounded(response: Response): Promise<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  let text = ''
-  let bytes = 0
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength
-    // Leaving the loop cancels the stream, which bounds the cost of an endless response.
-    if (bytes > responseBytesMax)
-      throw new Error(`the identity provider's answer is over ${responseBytesMax} bytes`)
-    text += decoder.decode(chunk, { stream: true })
-  }
-  return text + decoder.decode()
+async function readBounded({ body }: Response): Promise<string> {
+  const tooLarge = () => new Error(`the identity provider's answer is over ${responseBytesMax} bytes`)
+  const bytes = await readUpTo(responseBytesMax, body, tooLarge)
+  return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
 }
 
 function parseKeySet(value: unknown): JSONWebKeySet {

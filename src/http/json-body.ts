@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { ServiceError } from '../domain/model/errors.ts'
 import { isRecord } from '../shared/json.ts'
+import { readUpTo } from '../shared/read-up-to.ts'
 import { isRepeatableName } from './caller-names.ts'
 
 /** Limit for the body of every request, in bytes. */
@@ -123,7 +124,9 @@ export async function readText(request: Request): Promise<string> {
   if (request.body === null) return ''
   const length = request.headers.get('content-length')
   if (Number(length) > bodyBytesMax) throw payloadTooLarge()
-  const bytes = await (length === null ? readStream(request.body) : request.bytes()).catch(bodyError)
+  const bytes = await (
+    length === null ? readUpTo(bodyBytesMax, request.body, payloadTooLarge) : request.bytes()
+  ).catch(bodyError)
   try {
     return utf8.decode(bytes)
   } catch {
@@ -135,19 +138,6 @@ export async function readText(request: Request): Promise<string> {
 function bodyError(error: unknown): never {
   if (error instanceof ServiceError) throw error
   throw malformedJson('The body ended before Content-Length bytes were received.')
-}
-
-/** Reads up to the limit, because a body without Content-Length may never end. */
-async function readStream(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of body) {
-    length += chunk.byteLength
-    // Throwing out of the loop cancels the stream.
-    if (length > bodyBytesMax) throw payloadTooLarge()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
