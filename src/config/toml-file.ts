@@ -59,26 +59,28 @@ function flatten(table: Record<string, unknown>, parent: readonly string[]): Omi
  * smol-toml reports positions of syntax errors only, so headings and keys are matched line by line.
  */
 function indexLines(text: string): (path: readonly string[]) => number {
-  const definitions: { path: string; line: number }[] = []
+  const lines = new Map<string, number>()
   const counts = new Map<string, number>()
   let heading: string[] = []
-  for (const [index, line] of text.split('\n').entries()) {
-    const table = /^\s*\[{1,2}([^=]+?)\]{1,2}\s*(?:#.*)?$/.exec(line)?.[1]
-    const key = /^\s*((?:"[^"]*"|'[^']*'|[^=#"'[\]])+?)\s*=/.exec(line)?.[1]
+  for (const [index, untrimmed] of text.split('\n').entries()) {
+    // Two parts of one pattern that both match spaces would take minutes for a long line of them.
+    const line = untrimmed.trim()
+    const table = /^\[{1,2}([^=]+?)\]{1,2}\s*(?:#.*)?$/.exec(line)?.[1]
+    const key = /^((?:"[^"]*"|'[^']*'|[^=#"'[\]])+)=/.exec(line)?.[1]
     if (table !== undefined) {
       const [list = '', ...rest] = splitKey(table)
-      const isItem = rest.length === 0 && /^\s*\[\[/.test(line)
+      const isItem = rest.length === 0 && line.startsWith('[[')
       if (isItem) counts.set(list, (counts.get(list) ?? -1) + 1)
       const index = counts.get(list)
       heading = [list, ...(index === undefined ? [] : [String(index)]), ...rest]
     }
-    if (table !== undefined) definitions.push({ path: joinKey(heading), line: index + 1 })
-    else if (key !== undefined)
-      definitions.push({ path: joinKey([...heading, ...splitKey(key)]), line: index + 1 })
+    if (table === undefined && key === undefined) continue
+    const path = joinKey(table === undefined ? [...heading, ...splitKey(key ?? '')] : heading)
+    if (!lines.has(path)) lines.set(path, index + 1)
   }
   return (path) => {
     for (let length = path.length; length > 0; length--) {
-      const line = definitions.find((entry) => entry.path === joinKey(path.slice(0, length)))?.line
+      const line = lines.get(joinKey(path.slice(0, length)))
       if (line !== undefined) return line
     }
     return 1

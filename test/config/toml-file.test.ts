@@ -144,4 +144,16 @@ describe('the configuration file', () => {
   test('allows known tables without keys', () => {
     expect(requireConfig(loadFile('[server]\n[plans]\n[webhooks]\n')).configFile).toBe('/etc/o.toml')
   })
+
+  test.each([
+    ['empty', (spaces: string) => `${spaces}\n[server]\nlisten = 1`],
+    ['in a text', (spaces: string) => `[log]\nlevel = """${spaces}"""\n[server]\nlisten = 1`],
+    ['before a bracket', (spaces: string) => `[server]\n[plans]${spaces}\n[server.x]\ny = 1`],
+  ])('is read at once with a long line of spaces, %s', (_name, write) => {
+    expect(loadFile(write(' '.repeat(100_000))).problems.length).toBeGreaterThan(0)
+  })
+
+  test('names the line of an indented key and of a quoted one', () => {
+    expect(requireProblem(loadFile('  [server]\n\t"listen"  = 8080')).source).toBe('/etc/o.toml:2')
+  })
 })
