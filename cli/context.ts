@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { createApi } from './client/api.ts'
-import { usageError, type ExitCode } from './terminal/errors.ts'
-import { createHttp } from './session/http.ts'
+import { CliError, usageError, type ExitCode } from './terminal/errors.ts'
+import { createHttp, type Connection, type SendHttp } from './session/http.ts'
+import { explainUnexpected } from './session/server-version.ts'
 import type { Io } from './terminal/io.ts'
 import type { Output } from './terminal/output.ts'
 import {
@@ -46,6 +47,7 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
     flags.timeout === undefined && io.env.OTPD_TIMEOUT
       ? durationMs(io.env.OTPD_TIMEOUT, 'OTPD_TIMEOUT')
       : durationMs(flags.timeout ?? '30s', '--timeout')
+  let answered: Connection | null = null
 
   return {
     io,
@@ -84,7 +86,12 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
         current: stored && currentServer(stored),
         local: localServer,
       })
-      const send = createHttp(server, timeoutMs)
+      const http = createHttp(server, timeoutMs)
+      const send: SendHttp = async (request) => {
+        const response = await http(request)
+        answered = { server, send: http }
+        return response
+      }
       const tokens = createTokens(io, server, send, timeoutMs)
       const waitForLimit = async (seconds: number) => {
         output.note(
@@ -99,6 +106,9 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
         api: createApi(server, send, tokens, waitsForLimits ? waitForLimit : undefined),
       }
     },
+    /** Explains what a command threw: an unexpected error after an answer of a server of another version is its doing. */
+    explain: async (error: unknown): Promise<unknown> =>
+      error instanceof CliError || answered === null ? error : await explainUnexpected(error, answered),
   }
 }
 

@@ -63,9 +63,11 @@ export async function runCommandLine(argv: string[], io: Io): Promise<number> {
   const runCommand: RunCommand = async (command, body) => {
     const flags = command.optsWithGlobals<GlobalFlags & HostPlace>()
     place = { dataDir: flags.dataDir, config: flags.config }
+    const context = createContext(io, flags, createOutput(io, flags))
     try {
-      exitCode = (await body(createContext(io, flags, createOutput(io, flags)))) ?? exitCodes.done
-    } catch (error) {
+      exitCode = (await body(context)) ?? exitCodes.done
+    } catch (thrown) {
+      const error = await context.explain(thrown)
       throw error instanceof CliError ? nameFlags(error, command) : error
     }
   }

@@ -1,6 +1,6 @@
 import { exitCodes } from '../terminal/errors.ts'
 import type { HttpResponse, SendHttp } from '../session/http.ts'
-import { responseError } from '../session/response-error.ts'
+import { foreignResponseError, responseError } from '../session/response-error.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import { buildPath, type Call, type ResponseData, type ExistingPath, type Method } from './routes.ts'
 import type { ServerChoice } from '../session/server-choice.ts'
@@ -223,12 +223,12 @@ function toApiResponse<T>(
   hints: string[] = [],
 ): ApiResponse<T> {
   if (response.status >= 400) throw responseError(server, response, hints)
-  if (!isRecord(response.json) || !('data' in response.json))
-    throw responseError(server, { ...response, json: null })
+  if (!isRecord(response.json) || typeof response.json.data !== 'object' || response.json.data === null)
+    throw foreignResponseError(server, response.status)
   const { pagination } = response.json
   const nextCursor =
     isRecord(pagination) && typeof pagination.nextCursor === 'string' ? pagination.nextCursor : null
-  // The server has the same version as this client and its types are the contract, so they are not checked again.
+  // A server of this version sends what its types say; `explainUnexpected` is for others.
   const { data }: { data: T } = JSON.parse(response.body)
   return { data, nextCursor, body: response.body }
 }

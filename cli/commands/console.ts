@@ -28,7 +28,8 @@ async function openConsole(context: Context, { readOnly, ascii }: Options = {}) 
 export async function openConsoleOrHintAtHelp(context: Context) {
   try {
     return await openConsole(context)
-  } catch (error) {
+  } catch (thrown) {
+    const error = await context.explain(thrown)
     if (!(error instanceof CliError)) throw error
     // Without a server, the first step is to start one, not to log in.
     if (error.code === 'NOT_LOGGED_IN') await context.connect().send({ method: 'GET', path: '/v1/health' })

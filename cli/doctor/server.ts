@@ -6,6 +6,7 @@ import type { HttpResponse } from '../session/http.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import { clockSkewCheck } from '../../src/shared/operating-checks.ts'
 import { zonedTime } from '../terminal/text.ts'
+import { fetchServerVersion, versionDifference } from '../session/server-version.ts'
 import { version } from '../version.ts'
 
 type Connection = ReturnType<Context['connect']>
@@ -70,19 +71,12 @@ async function readinessCheck({ send, server }: Connection): Promise<Check> {
   return fault('server', `${server.url} is not ready: ${describeNotReady(readiness)}`, remedy)
 }
 
-/** Compares versions. The server's is in its OpenAPI document; a proxy may hide that, which is not a fault. */
 async function versionChecks({ send }: Connection): Promise<Check[]> {
-  const document = await send({ method: 'GET', path: '/v1/openapi.json' }).catch(asFailure)
-  const info = !(document instanceof CliError) && isRecord(document.json) ? document.json.info : null
-  if (!isRecord(info) || typeof info.version !== 'string') return []
-  if (info.version === version) return [ok('version', `${version}, same as the server`)]
-  return [
-    warning(
-      'version',
-      `this program is ${version}, the server is ${info.version}`,
-      'Install the same version on both machines, then restart the server.',
-    ),
-  ]
+  const serverVersion = await fetchServerVersion(send)
+  if (serverVersion === null) return []
+  if (serverVersion === version) return [ok('version', `${version}, same as the server`)]
+  const { message, remedy } = versionDifference(serverVersion)
+  return [warning('version', message, remedy)]
 }
 
 /**

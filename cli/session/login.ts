@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CliError, usageError } from '../terminal/errors.ts'
 import type { Connection } from './http.ts'
-import { responseError } from './response-error.ts'
+import { foreignResponseError, responseError } from './response-error.ts'
 import { withLock } from './lock.ts'
 import { logInAtProvider, type LoginContext, type OidcLoginOptions } from './oidc-login.ts'
 import {
@@ -217,7 +217,7 @@ async function fetchLoginMethod({ server, send }: Connection) {
   const { kind, issuer, clientId, setupTokenAwaited } = settings
   if (kind === 'built_in') return { provider: null, setupTokenAwaited: setupTokenAwaited === true }
   if (kind !== 'oidc' || typeof issuer !== 'string' || typeof clientId !== 'string')
-    throw responseError(server, { ...response, json: null })
+    throw foreignResponseError(server, response.status)
   return { provider: { issuer, clientId }, setupTokenAwaited: false }
 }
 

@@ -1,4 +1,4 @@
-import { CliError, exitCodeForStatus, type FieldFault } from '../terminal/errors.ts'
+import { CliError, exitCodeForStatus, exitCodes, type FieldFault } from '../terminal/errors.ts'
 import type { HttpResponse } from './http.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import { sourceSentence, type ServerChoice } from './server-choice.ts'
@@ -14,16 +14,7 @@ export function responseError(
   moreHints: string[] = [],
 ): CliError {
   const parsed = readError(response.json)
-  if (parsed === null)
-    return new CliError(
-      exitCodeForStatus(response.status, ''),
-      'UNEXPECTED_ANSWER',
-      `${server.url} responded with ${response.status}, but not like an otpd server.`,
-      {
-        status: response.status,
-        hints: [`${sourceSentence(server)} Is it an otpd server?`],
-      },
-    )
+  if (parsed === null) return foreignResponseError(server, response.status)
   const hints = [...parsed.lines]
   if (response.retryAfterSeconds !== null && !parsed.message.includes('Try again in'))
     hints.push(`Try again in ${formatRemaining(response.retryAfterSeconds * 1000)}.`)
@@ -39,6 +30,19 @@ export function responseError(
     hints: [...hints, ...moreHints],
   })
 }
+
+/**
+ * Makes the error for a response that no otpd server gives.
+ *
+ * @param cause what failed on it
+ */
+export const foreignResponseError = (server: ServerChoice, status: number, cause?: unknown) =>
+  new CliError(
+    status < 400 ? exitCodes.bug : exitCodeForStatus(status, ''),
+    'UNEXPECTED_ANSWER',
+    `${server.url} responded with ${status}, but not like an otpd server.`,
+    { status, hints: [`${sourceSentence(server)} Is it an otpd server?`], cause },
+  )
 
 /** Commands to suggest, by the error's reason or else its code: the server's message cannot name them. */
 const nextSteps: Partial<Record<string, string>> = {

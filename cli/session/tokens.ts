@@ -1,6 +1,6 @@
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { SendHttp } from './http.ts'
-import { responseError } from './response-error.ts'
+import { foreignResponseError, responseError } from './response-error.ts'
 import type { Io } from '../terminal/io.ts'
 import { withLock } from './lock.ts'
 import { credentialsPath, readStoredLogins, writeStoredLogins, type Login } from './credentials-file.ts'
@@ -134,7 +134,7 @@ export async function requestToken(
     throw responseError(server, response, remedy === undefined ? [] : [remedy])
   }
   if (!isRecord(response.json) || typeof response.json.id_token !== 'string')
-    throw responseError(server, { ...response, json: null })
+    throw foreignResponseError(server, response.status)
   const { id_token: idToken, refresh_token: refreshToken, expires_in: expiresIn } = response.json
   const { refresh_token_expires_in: sessionSeconds } = response.json
   const isoTimeIn = (seconds: number) => new Date(io.now() + seconds * 1000).toISOString()

@@ -6,6 +6,7 @@ import { createScriptedServer } from '../cli/cli-fixture.ts'
 import { binaryPath, runBinary, startServer } from '../helpers/binary.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import { openScreen, type OpenScreen } from '../helpers/screen.ts'
+import { version } from '../../cli/version.ts'
 
 // The console in a real terminal: how it opens, how it ends, and what surrounds every screen.
 
@@ -64,9 +65,10 @@ describe('the terminal is restored', () => {
   })
 
   test('after an unexpected error, which is printed then', async () => {
-    // A response without the counts, which no server of this version sends.
+    // A server of this version, and a response without the counts, which none sends.
     const server = createScriptedServer(({ path: requestPath }) =>
       Response.json({
+        info: { version },
         data: requestPath.includes('timeseries')
           ? []
           : requestPath.startsWith('/v1/analytics')

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createCliFixture, errorResponse } from '../cli-fixture.ts'
+import { createCliFixture, errorResponse, type RequestHandler } from '../cli-fixture.ts'
+import { version } from '../../../cli/version.ts'
 
 let cli: ReturnType<typeof createCliFixture>
 
@@ -76,6 +77,45 @@ describe('exit code', () => {
     expect(result.exitCode).toBe(1)
     expect(result.stderr).toContain('not like an otpd server')
     expect(result.stderr).not.toContain('<html>')
+  })
+
+  describe('1 for data of another shape', () => {
+    const respondWith =
+      (data: unknown, serverVersion?: string): RequestHandler =>
+      ({ path }) =>
+        path !== '/v1/openapi.json'
+          ? Response.json({ data })
+          : serverVersion === undefined
+            ? errorResponse(404, 'NOT_FOUND', 'No.')
+            : Response.json({ info: { version: serverVersion } })
+
+    test.each([[null], [{}], [[null]], [[{}]]])('%j, which no otpd server sends', async (data) => {
+      cli.respond = respondWith(data)
+      const result = await cli.home.otpd(['app', 'list'])
+      expect(result).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(result.stderr).toContain('responded with 200, but not like an otpd server')
+      expect(result.stderr).not.toContain('bug in otpd')
+    })
+
+    test('with both versions, if they differ', async () => {
+      cli.respond = respondWith([{}], '99.0.0')
+      const result = await cli.home.otpd(['app', 'list'])
+      expect(result).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(result.stderr).toContain(`this program is ${version}, the server is 99.0.0.`)
+      expect(result.stderr).toContain('Install the same version')
+    })
+
+    test('as a bug, if the server has the version of this program', async () => {
+      cli.respond = respondWith([{}], version)
+      const result = await cli.home.otpd(['app', 'list'])
+      expect(result.exitCode).toBe(1)
+      expect(result.stderr).toContain('this is a bug in otpd')
+    })
+
+    test.each([[{}], [[]], [{ data: null }]])('%j, which has no data', async (body) => {
+      cli.respond = () => Response.json(body)
+      for (const args of [['app', 'list'], ['whoami']]) expect((await cli.home.otpd(args)).exitCode).toBe(1)
+    })
   })
 
   test('4 without a login, with the command that helps', async () => {

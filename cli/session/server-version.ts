@@ -1,0 +1,40 @@
+import { CliError, exitCodes } from '../terminal/errors.ts'
+import type { Connection, SendHttp } from './http.ts'
+import { foreignResponseError } from './response-error.ts'
+import { isRecord } from '../../src/shared/json.ts'
+import { version } from '../version.ts'
+
+/** Reads the version of a server from its OpenAPI document; null if there is none, such as behind a proxy that hides it. */
+export async function fetchServerVersion(send: SendHttp): Promise<string | null> {
+  try {
+    const { json } = await send({ method: 'GET', path: '/v1/openapi.json' })
+    const info = isRecord(json) ? json.info : null
+    return isRecord(info) && typeof info.version === 'string' ? info.version : null
+  } catch (error) {
+    if (error instanceof CliError) return null
+    throw error
+  }
+}
+
+/** Compares the versions of this program and a server. */
+export const versionDifference = (serverVersion: string) => ({
+  message: `this program is ${version}, the server is ${serverVersion}`,
+  remedy: 'Install the same version on both machines, then restart the server.',
+})
+
+/**
+ * Explains an error that no code expects, after a server has answered. Answers are not checked field by field: a server
+ * of this version sends what its types say. With any other server, its answer is the likely cause.
+ */
+export async function explainUnexpected(error: unknown, { server, send }: Connection): Promise<unknown> {
+  const serverVersion = await fetchServerVersion(send)
+  if (serverVersion === version) return error
+  if (serverVersion === null) return foreignResponseError(server, 200, error)
+  const { message, remedy } = versionDifference(serverVersion)
+  return new CliError(
+    exitCodes.bug,
+    'UNEXPECTED_ANSWER',
+    `The answer of ${server.url} is not what this version of otpd expects: ${message}.`,
+    { hints: [remedy], cause: error },
+  )
+}
