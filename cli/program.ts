@@ -1,4 +1,5 @@
-import { Command, CommanderError } from 'commander'
+import { CommanderError, type Command } from 'commander'
+import { CliCommand } from './commands/command.ts'
 import { addAccountCommands } from './commands/account.ts'
 import { addAdminCommands } from './commands/admin.ts'
 import { addAlertsCommands } from './commands/alerts.ts'
@@ -40,7 +41,6 @@ import { nameFlags } from './terminal/field-flags.ts'
 import {
   completeHelp,
   commandPath,
-  examples,
   findCommand,
   helpConfiguration,
   intendedCommands,
@@ -178,7 +178,7 @@ const missingValues = (command: Command) => [
 type CommandFile = {
   /** Its top-level commands, with their other names. */
   names: string[]
-  register: (program: Command, runCommand: RunCommand) => void
+  register: (program: CliCommand) => void
 }
 
 /** The command files by the headings of the help, in its order. */
@@ -230,7 +230,7 @@ const commandGroups: { heading: string; files: CommandFile[] }[] = [
   {
     heading: 'More:',
     files: [
-      { names: ['demo'], register: (...args) => addDemoCommand(...args, runCommandLine) },
+      { names: ['demo'], register: (program) => addDemoCommand(program, runCommandLine) },
       { names: ['docs'], register: addDocsCommand },
       { names: ['api'], register: addApiCommand },
       // Without a name, so that these build the whole tree: the script and the page list every command.
@@ -249,7 +249,7 @@ const commandGroups: { heading: string; files: CommandFile[] }[] = [
  *   registered: building the whole tree takes most of the time of a short command.
  */
 export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string) {
-  const program = new Command('otpd')
+  const program = new CliCommand('otpd', runCommand)
   program
     .description('Issues and verifies one-time passcodes for phone numbers.')
     .usage('<command> [options]')
@@ -274,14 +274,14 @@ export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string
     .option('--server <url>', 'server to talk to (OTPD_SERVER; default: the last login)')
     .option('--context <name>', 'named server to talk to (OTPD_CONTEXT); see otpd context')
     .option('--timeout <time>', 'how long to wait for a response, like 10s (OTPD_TIMEOUT; default 30s)')
-    .addHelpText('after', examples('otpd serve', 'otpd login', 'otpd project create shop'))
+    .examples('otpd serve', 'otpd login', 'otpd project create shop')
     .addHelpText('after', exitCodeHelp)
 
   const isRequested = ({ names }: CommandFile) => firstWord !== undefined && names.includes(firstWord)
   const isKnown = commandGroups.some(({ files }) => files.some(isRequested))
   for (const { heading, files } of commandGroups) {
     program.commandsGroup(heading)
-    for (const file of files) if (!isKnown || isRequested(file)) file.register(program, runCommand)
+    for (const file of files) if (!isKnown || isRequested(file)) file.register(program)
   }
   program.helpCommand('help [command]', 'help for a command')
   for (const noun of program.commands) completeHelp(noun)

@@ -6,7 +6,7 @@ import type { Output } from '../terminal/output.ts'
 export type ListOptions = { limit?: string; cursor?: string; all?: true }
 
 /** Adds the paging options of every list command. */
-export const addListOptions = (command: Command) =>
+export const addListOptions = <C extends Command>(command: C): C =>
   command
     .option('--limit <number>', 'maximum number of items, 1 to 200 (default 50)')
     .addOption(new Option('--all', 'every item, not only the first page').conflicts(['limit', 'cursor']))

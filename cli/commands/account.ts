@@ -1,13 +1,11 @@
-import type { Command } from 'commander'
-import { examples } from '../help.ts'
+import type { CliCommand } from './command.ts'
 import { logIn, type LoginOptions } from '../session/login.ts'
 import { logOut } from '../session/logout.ts'
-import type { RunCommand } from '../context.ts'
 import { isOutOfScope } from '../terminal/errors.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 
 /** Registers login, logout, whoami and auth. */
-export function addAccountCommands(program: Command, runCommand: RunCommand) {
+export function addAccountCommands(program: CliCommand) {
   program
     .command('login')
     .description('log in to a server; prompts for missing values')
@@ -23,85 +21,71 @@ export function addAccountCommands(program: Command, runCommand: RunCommand) {
       'port that the browser returns to, if the provider requires a fixed one',
     )
     .option('--token-stdin', 'read an ID token or an API token from standard input')
-    .addHelpText(
-      'after',
-      examples(
-        'otpd login',
-        'otpd login --server http://127.0.0.1:8080 --email ada@example.com --password-stdin < password',
-        'otpd login --setup-token-file "$OTPD_DATA_DIR/setup-token"',
-        'otpd login --device',
-        'otpd login --server https://otp.example.com --token-stdin < token',
-      ),
+    .examples(
+      'otpd login',
+      'otpd login --server http://127.0.0.1:8080 --email ada@example.com --password-stdin < password',
+      'otpd login --setup-token-file "$OTPD_DATA_DIR/setup-token"',
+      'otpd login --device',
+      'otpd login --server https://otp.example.com --token-stdin < token',
     )
-    .action((options: LoginOptions, command: Command) =>
-      runCommand(command, (context) => logIn(context, options)),
-    )
+    .run((context, options: LoginOptions) => logIn(context, options))
 
   program
     .command('logout')
     .description('end the session here and on the server')
-    .addHelpText('after', examples('otpd logout'))
-    .action((_options: unknown, command: Command) =>
-      runCommand(command, (context) => logOut(context, context.connect())),
-    )
+    .examples('otpd logout')
+    .run((context) => logOut(context, context.connect()))
 
   program
     .command('whoami')
     .description('show who is logged in, and to which server')
-    .addHelpText('after', examples('otpd whoami', 'otpd whoami --json'))
-    .action((_options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api, server, tokens } = connect()
-        const developer = await api.asDeveloper('GET', '/v1/developer/me').catch((error: unknown) => {
-          if (output.isForPeople && isOutOfScope(error)) return null
-          throw error
-        })
-        const token = await tokens.current()
-        const { paint } = output
-        const account = developer?.data
-        output.printResult(developer?.body ?? '', () =>
-          [
-            paint.bold(printable(account ? (account.email ?? account.id) : 'API token')),
-            formatFacts(
+    .examples('otpd whoami', 'otpd whoami --json')
+    .run(async ({ connect, output }) => {
+      const { api, server, tokens } = connect()
+      const developer = await api.asDeveloper('GET', '/v1/developer/me').catch((error: unknown) => {
+        if (output.isForPeople && isOutOfScope(error)) return null
+        throw error
+      })
+      const token = await tokens.current()
+      const { paint } = output
+      const account = developer?.data
+      output.printResult(developer?.body ?? '', () =>
+        [
+          paint.bold(printable(account ? (account.email ?? account.id) : 'API token')),
+          formatFacts(
+            [
+              ['Account', account ? undefined : 'its scopes do not include reading it'],
+              ['Name', account?.name && printable(account.name)],
+              ['Id', account?.id],
+              ['Plan', account && printable(account.plan)],
+              ['Virtual phone', account?.virtualPhoneNumber],
+              ['Server', `${server.url} (${server.source})`],
+              ['Token from', token?.source],
+              ['Token expires', token?.expiresAt && output.formatTime(token.expiresAt)],
               [
-                ['Account', account ? undefined : 'its scopes do not include reading it'],
-                ['Name', account?.name && printable(account.name)],
-                ['Id', account?.id],
-                ['Plan', account && printable(account.plan)],
-                ['Virtual phone', account?.virtualPhoneNumber],
-                ['Server', `${server.url} (${server.source})`],
-                ['Token from', token?.source],
-                ['Token expires', token?.expiresAt && output.formatTime(token.expiresAt)],
-                [
-                  'Session ends',
-                  token?.sessionEndsAt && `${output.formatTime(token.sessionEndsAt)}, if unused`,
-                ],
+                'Session ends',
+                token?.sessionEndsAt && `${output.formatTime(token.sessionEndsAt)}, if unused`,
               ],
-              paint,
-            ),
-          ].join('\n'),
-        )
-      }),
-    )
+            ],
+            paint,
+          ),
+        ].join('\n'),
+      )
+    })
 
   const auth = program.command('auth').description('ID token for calls to the API')
   auth
     .command('token')
     .description('print a valid ID token, renewed if necessary')
-    .addHelpText(
-      'after',
-      examples(
-        'otpd auth token',
-        'curl -H "Authorization: Bearer $(otpd auth token)" "$OTPD_SERVER/v1/projects"',
-      ),
+    .examples(
+      'otpd auth token',
+      'curl -H "Authorization: Bearer $(otpd auth token)" "$OTPD_SERVER/v1/projects"',
     )
-    .action((_options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { tokens } = connect()
-        const token = await tokens.current()
-        if (token === null) throw tokens.notLoggedInError()
-        const { value, expiresAt } = token
-        output.printResult(JSON.stringify({ data: { idToken: value, expiresAt } }), () => value)
-      }),
-    )
+    .run(async ({ connect, output }) => {
+      const { tokens } = connect()
+      const token = await tokens.current()
+      if (token === null) throw tokens.notLoggedInError()
+      const { value, expiresAt } = token
+      output.printResult(JSON.stringify({ data: { idToken: value, expiresAt } }), () => value)
+    })
 }

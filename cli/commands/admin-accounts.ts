@@ -1,8 +1,7 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { HostDeveloper } from '../../src/host/host.ts'
 import { confirm } from '../terminal/confirm.ts'
-import type { Context, RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
+import type { Context } from '../context.ts'
 import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
 import { chooseServer } from '../session/server-choice.ts'
@@ -11,103 +10,84 @@ import { printable, formatRemaining } from '../terminal/text.ts'
 type PrintDeveloper = (output: Output, developer: HostDeveloper, label: string) => void
 
 /** Registers the commands for existing accounts, and for the key that signs their tokens. */
-export function addAdminAccountCommands(
-  admin: Command,
-  runCommand: RunCommand,
-  printDeveloper: PrintDeveloper,
-) {
+export function addAdminAccountCommands(admin: CliCommand, printDeveloper: PrintDeveloper) {
   addHostFlags(admin.command('disable').description('block an account and end its sessions'))
     .argument('<account>', 'e-mail address or id')
-    .addHelpText('after', examples('otpd admin disable bob@example.com --yes'))
-    .action((account: string, options: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const question = 'Disable this account? Its sessions end, and calls of its applications are rejected.'
-        const id = await confirmAccount(context, options, account, { question, isReversible: true })
-        const developer = await withHost(context, options, 'write', (host) => host.disable(id))
-        printDeveloper(context.output, developer, 'Disabled')
-        context.output.suggestNext(`otpd admin enable ${developer.email ?? developer.id}`)
-      }),
-    )
+    .examples('otpd admin disable bob@example.com --yes')
+    .run(async (context, account: string, options: HostFlags) => {
+      const question = 'Disable this account? Its sessions end, and calls of its applications are rejected.'
+      const id = await confirmAccount(context, options, account, { question, isReversible: true })
+      const developer = await withHost(context, options, 'write', (host) => host.disable(id))
+      printDeveloper(context.output, developer, 'Disabled')
+      context.output.suggestNext(`otpd admin enable ${developer.email ?? developer.id}`)
+    })
 
   addHostFlags(admin.command('enable').description('unblock a disabled account'))
     .argument('<account>', 'e-mail address or id')
-    .addHelpText('after', examples('otpd admin enable bob@example.com'))
-    .action((account: string, options: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const developer = await withHost(context, options, 'write', (host) => host.enable(account))
-        printDeveloper(context.output, developer, 'Enabled')
-      }),
-    )
+    .examples('otpd admin enable bob@example.com')
+    .run(async (context, account: string, options: HostFlags) => {
+      const developer = await withHost(context, options, 'write', (host) => host.enable(account))
+      printDeveloper(context.output, developer, 'Enabled')
+    })
 
   addHostFlags(
     admin.command('reset-totp').description('remove the second factor of an account whose device is lost'),
   )
     .argument('<account>', 'e-mail address or id')
-    .addHelpText('after', examples('otpd admin reset-totp ada@example.com'))
-    .action((account: string, options: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const developer = await withHost(context, options, 'write', (host) => host.resetTotp(account))
-        printDeveloper(context.output, developer, 'TOTP removed from')
-        context.output.note('Its next login needs the password alone.')
-      }),
-    )
+    .examples('otpd admin reset-totp ada@example.com')
+    .run(async (context, account: string, options: HostFlags) => {
+      const developer = await withHost(context, options, 'write', (host) => host.resetTotp(account))
+      printDeveloper(context.output, developer, 'TOTP removed from')
+      context.output.note('Its next login needs the password alone.')
+    })
 
   addHostFlags(admin.command('delete').alias('rm').description('delete an account and end its sessions'))
     .argument('<account>', 'e-mail address or id')
-    .addHelpText('after', examples('otpd admin delete bob@example.com --yes'))
-    .action((account: string, options: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const question =
-          'Delete this account? It cannot be logged in to again, and calls of its applications are rejected.'
-        const id = await confirmAccount(context, options, account, { question })
-        const deletion = await withHost(context, options, 'write', (host) => host.deleteAccount(id))
-        output.printResult(
-          JSON.stringify({ data: deletion }),
-          () => `${output.paint.green('✓')} Deleted ${output.paint.bold(printable(account))}`,
-        )
-        output.note(
-          `Its password, name, e-mail address and sessions were removed.\n` +
-            `Kept under ${deletion.id}: projects (${deletion.projects}), applications (${deletion.applications}),\n` +
-            'whose calls are rejected, and the records of their codes.',
-        )
-      }),
-    )
+    .examples('otpd admin delete bob@example.com --yes')
+    .run(async (context, account: string, options: HostFlags) => {
+      const { output } = context
+      const question =
+        'Delete this account? It cannot be logged in to again, and calls of its applications are rejected.'
+      const id = await confirmAccount(context, options, account, { question })
+      const deletion = await withHost(context, options, 'write', (host) => host.deleteAccount(id))
+      output.printResult(
+        JSON.stringify({ data: deletion }),
+        () => `${output.paint.green('✓')} Deleted ${output.paint.bold(printable(account))}`,
+      )
+      output.note(
+        `Its password, name, e-mail address and sessions were removed.\n` +
+          `Kept under ${deletion.id}: projects (${deletion.projects}), applications (${deletion.applications}),\n` +
+          'whose calls are rejected, and the records of their codes.',
+      )
+    })
 
   addHostFlags(
     admin
       .command('rotate-signing-key')
       .description('sign ID tokens with a new key; existing tokens stay valid until they expire'),
   )
-    .addHelpText('after', examples('otpd admin rotate-signing-key'))
-    .action((options: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const signingKey = await withHost(context, options, 'write', (host) => host.rotateSigningKey())
-        output.printResult(
-          JSON.stringify({ data: signingKey }),
-          () => `${output.paint.green('✓')} ID tokens are now signed with a new key\n  ${signingKey.kid}`,
-        )
-        output.note('Tokens signed with the old key are accepted until they expire, within 15 minutes.')
-      }),
-    )
+    .examples('otpd admin rotate-signing-key')
+    .run(async (context, options: HostFlags) => {
+      const { output } = context
+      const signingKey = await withHost(context, options, 'write', (host) => host.rotateSigningKey())
+      output.printResult(
+        JSON.stringify({ data: signingKey }),
+        () => `${output.paint.green('✓')} ID tokens are now signed with a new key\n  ${signingKey.kid}`,
+      )
+      output.note('Tokens signed with the old key are accepted until they expire, within 15 minutes.')
+    })
 
   addHostFlags(admin.command('token').description('print an ID token for a script, without logging in'))
     .argument('<account>', 'e-mail address or id')
-    .addHelpText(
-      'after',
-      examples('OTPD_TOKEN="$(otpd admin token ada@example.com --quiet)" otpd project list'),
-    )
-    .action((account: string, options: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, flags, output } = context
-        const { url, source } = chooseServer(io, { flag: flags.server })
-        const server = source === 'the default' ? undefined : url
-        const token = await withHost(context, options, 'write', (host) => host.issueToken(account, server))
-        output.printResult(JSON.stringify({ data: token }), () => token.idToken)
-        output.note(`Valid for ${formatRemaining(Date.parse(token.expiresAt) - io.now())}.`)
-      }),
-    )
+    .examples('OTPD_TOKEN="$(otpd admin token ada@example.com --quiet)" otpd project list')
+    .run(async (context, account: string, options: HostFlags) => {
+      const { io, flags, output } = context
+      const { url, source } = chooseServer(io, { flag: flags.server })
+      const server = source === 'the default' ? undefined : url
+      const token = await withHost(context, options, 'write', (host) => host.issueToken(account, server))
+      output.printResult(JSON.stringify({ data: token }), () => token.idToken)
+      output.note(`Valid for ${formatRemaining(Date.parse(token.expiresAt) - io.now())}.`)
+    })
 }
 
 const confirmAccount = (

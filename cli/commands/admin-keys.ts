@@ -1,10 +1,8 @@
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { HostRotation } from '../../src/host/host.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { withProgress } from '../terminal/progress.ts'
-import type { RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
 import { formatFacts, listShort, printable } from '../terminal/text.ts'
@@ -29,7 +27,7 @@ a PostgreSQL database must be stopped.
 `
 
 /** Registers the command that replaces the master key. */
-export function addAdminKeyCommands(admin: Command, runCommand: RunCommand) {
+export function addAdminKeyCommands(admin: CliCommand) {
   addHostFlags(
     admin.command('rotate-master-key').description('replace the master key, even while the server runs'),
   )
@@ -37,36 +35,31 @@ export function addAdminKeyCommands(admin: Command, runCommand: RunCommand) {
     .option('--compromised', 'the old key may be in wrong hands: replace the data keys too')
     .option('--finish', 'remove the old key, once all nodes run with the new one')
     .addHelpText('after', rotateHelp)
-    .addHelpText(
-      'after',
-      examples('otpd admin rotate-master-key --yes', 'otpd admin rotate-master-key --compromised --yes'),
-    )
-    .action((options: RotateOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, output } = context
-        const { newKeyFile, compromised = false, finish = false } = options
-        const rotate = {
-          newKeyFile: newKeyFile === undefined ? undefined : resolve(io.workingDirectory, newKeyFile),
-          compromised,
-          finish,
-        }
-        // A new key from elsewhere opens the database besides the old one, until --finish.
-        if (compromised || finish || newKeyFile === undefined) {
-          await confirm(context, {
-            find: async () => 'rotate-master-key',
-            describe: async (name) => ({
-              question: compromised ? dataKeysQuestion : masterKeyQuestion,
-              name,
-            }),
-          })
-        }
-        const rotation = await withProgress(context, (onStep) =>
-          withDataDir(context, options, (host, needs) => host.rotateMasterKey({ ...needs, onStep }, rotate)),
-        )
-        output.printResult(JSON.stringify({ data: rotation }), () => rotationText(rotation, output))
-        for (const note of rotationNotes(rotation, compromised)) output.note(note)
-      }),
-    )
+    .examples('otpd admin rotate-master-key --yes', 'otpd admin rotate-master-key --compromised --yes')
+    .run(async (context, options: RotateOptions) => {
+      const { io, output } = context
+      const { newKeyFile, compromised = false, finish = false } = options
+      const rotate = {
+        newKeyFile: newKeyFile === undefined ? undefined : resolve(io.workingDirectory, newKeyFile),
+        compromised,
+        finish,
+      }
+      // A new key from elsewhere opens the database besides the old one, until --finish.
+      if (compromised || finish || newKeyFile === undefined) {
+        await confirm(context, {
+          find: async () => 'rotate-master-key',
+          describe: async (name) => ({
+            question: compromised ? dataKeysQuestion : masterKeyQuestion,
+            name,
+          }),
+        })
+      }
+      const rotation = await withProgress(context, (onStep) =>
+        withDataDir(context, options, (host, needs) => host.rotateMasterKey({ ...needs, onStep }, rotate)),
+      )
+      output.printResult(JSON.stringify({ data: rotation }), () => rotationText(rotation, output))
+      for (const note of rotationNotes(rotation, compromised)) output.note(note)
+    })
 }
 
 const dataKeysQuestion = 'Replace the data keys? Pending codes, ID tokens and callback URLs end.'

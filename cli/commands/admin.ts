@@ -1,6 +1,5 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { HostDeveloper } from '../../src/host/host.ts'
-import { examples } from '../help.ts'
 import { addAdminAccountCommands } from './admin-accounts.ts'
 import { auditText } from './audit.ts'
 import { addAdminKeyCommands } from './admin-keys.ts'
@@ -11,7 +10,6 @@ import { findRunning } from '../host/running.ts'
 import { defaultServer } from '../session/server-choice.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../context.ts'
 import { ask, askPassword, emailQuestion } from '../terminal/prompt.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
@@ -22,111 +20,91 @@ type AuditOptions = HostFlags & { limit?: string }
 type PasswordOptions = HostFlags & { passwordStdin?: boolean }
 
 /** Registers the operator's commands, which work on the data directory. */
-export function addAdminCommands(program: Command, runCommand: RunCommand) {
+export function addAdminCommands(program: CliCommand) {
   const admin = program.command('admin').description("accounts and operations (run on the server's machine)")
 
   addHostFlags(admin.command('create').alias('new').description('create an account'))
     .option('--email <email>', 'e-mail address to log in with')
     .option('--name <name>', "the owner's name")
     .option('--password-stdin', 'read the password from standard input')
-    .addHelpText(
-      'after',
-      examples(
-        "printf 'correct horse battery' | otpd admin create --email ada@example.com --name Ada --password-stdin",
-      ),
+    .examples(
+      "printf 'correct horse battery' | otpd admin create --email ada@example.com --name Ada --password-stdin",
     )
-    .action((options: CreateOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const email = options.email ?? (await ask(context, emailQuestion))
-        const fromInput = options.passwordStdin === true
-        const needsPassword = fromInput || (await hasBuiltInProvider(options))
-        const password = needsPassword ? await askPassword(context, { fromInput, repeat: true }) : undefined
-        const { name } = options
-        const account = {
-          email,
-          ...(name !== undefined && { name }),
-          ...(password !== undefined && { password }),
-        }
-        const developer = await withHost(context, options, 'write', (host) => host.createAccount(account))
-        printDeveloper(context.output, developer, 'Account')
-        const server = await serverFlag(options)
-        context.output.suggestNext(`otpd login${server} --email ${developer.email ?? ''}`)
-      }),
-    )
+    .run(async (context, options: CreateOptions) => {
+      const email = options.email ?? (await ask(context, emailQuestion))
+      const fromInput = options.passwordStdin === true
+      const needsPassword = fromInput || (await hasBuiltInProvider(options))
+      const password = needsPassword ? await askPassword(context, { fromInput, repeat: true }) : undefined
+      const { name } = options
+      const account = {
+        email,
+        ...(name !== undefined && { name }),
+        ...(password !== undefined && { password }),
+      }
+      const developer = await withHost(context, options, 'write', (host) => host.createAccount(account))
+      printDeveloper(context.output, developer, 'Account')
+      const server = await serverFlag(options)
+      context.output.suggestNext(`otpd login${server} --email ${developer.email ?? ''}`)
+    })
 
   addHostFlags(admin.command('list').alias('ls').description('list all accounts'))
-    .addHelpText('after', examples('otpd admin list'))
-    .action((options: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const accounts = await withHost(context, options, 'read', (host) => host.listAccounts())
-        context.output.printResult(JSON.stringify({ data: accounts }), () =>
-          listText(accounts, context.output),
-        )
-      }),
-    )
+    .examples('otpd admin list')
+    .run(async (context, options: HostFlags) => {
+      const accounts = await withHost(context, options, 'read', (host) => host.listAccounts())
+      context.output.printResult(JSON.stringify({ data: accounts }), () => listText(accounts, context.output))
+    })
 
   addHostFlags(
     admin.command('setup-token').description('print a token that creates one account within 30 minutes'),
   )
-    .addHelpText('after', examples('otpd admin setup-token'))
-    .action((options: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const setupToken = await withHost(context, options, 'write', (host) => host.createSetupToken())
-        context.output.printResult(JSON.stringify({ data: setupToken }), () => setupToken.token)
-        const timeLeft = formatRemaining(Date.parse(setupToken.expiresAt) - context.io.now())
-        context.output.note(`Valid once, for ${timeLeft}.`)
-        context.output.suggestNext(`otpd login${await serverFlag(options)} --setup-token ${setupToken.token}`)
-      }),
-    )
+    .examples('otpd admin setup-token')
+    .run(async (context, options: HostFlags) => {
+      const setupToken = await withHost(context, options, 'write', (host) => host.createSetupToken())
+      context.output.printResult(JSON.stringify({ data: setupToken }), () => setupToken.token)
+      const timeLeft = formatRemaining(Date.parse(setupToken.expiresAt) - context.io.now())
+      context.output.note(`Valid once, for ${timeLeft}.`)
+      context.output.suggestNext(`otpd login${await serverFlag(options)} --setup-token ${setupToken.token}`)
+    })
 
   addHostFlags(admin.command('set-plan').description('set the plan of an account'))
     .argument('<account>', 'e-mail address or id')
     .argument('<plan>', 'free, or a plan from the configuration file')
-    .addHelpText('after', examples('otpd admin set-plan ada@example.com free'))
-    .action((account: string, plan: string, options: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const developer = await withHost(context, options, 'write', (host) => host.setPlan(account, plan))
-        printDeveloper(context.output, developer, 'Plan set for')
-      }),
-    )
+    .examples('otpd admin set-plan ada@example.com free')
+    .run(async (context, account: string, plan: string, options: HostFlags) => {
+      const developer = await withHost(context, options, 'write', (host) => host.setPlan(account, plan))
+      printDeveloper(context.output, developer, 'Plan set for')
+    })
 
   addHostFlags(
     admin.command('reset-password').description('set a new password and end all sessions of an account'),
   )
     .argument('<email>', 'e-mail address of the account')
     .option('--password-stdin', 'read the password from standard input')
-    .addHelpText(
-      'after',
-      examples("printf 'another horse battery' | otpd admin reset-password ada@example.com --password-stdin"),
-    )
-    .action((email: string, options: PasswordOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const fromInput = options.passwordStdin === true
-        const password = await askPassword(context, { fromInput, repeat: true })
-        const developer = await withHost(context, options, 'write', (host) =>
-          host.resetPassword(email, password),
-        )
-        printDeveloper(context.output, developer, 'Password set for')
-      }),
-    )
+    .examples("printf 'another horse battery' | otpd admin reset-password ada@example.com --password-stdin")
+    .run(async (context, email: string, options: PasswordOptions) => {
+      const fromInput = options.passwordStdin === true
+      const password = await askPassword(context, { fromInput, repeat: true })
+      const developer = await withHost(context, options, 'write', (host) =>
+        host.resetPassword(email, password),
+      )
+      printDeveloper(context.output, developer, 'Password set for')
+    })
 
-  addAdminAccountCommands(admin, runCommand, printDeveloper)
-  addAdminPhoneCommands(admin, runCommand)
-  addAdminKeyCommands(admin, runCommand)
+  addAdminAccountCommands(admin, printDeveloper)
+  addAdminPhoneCommands(admin)
+  addAdminKeyCommands(admin)
 
   addHostFlags(admin.command('audit').description('show the audit log of all accounts and of the server'))
     .option('--limit <number>', 'maximum number of newest entries, 1 to 10000 (default 50)')
-    .addHelpText('after', examples('otpd admin audit', 'otpd admin audit --limit 1000 --json'))
-    .action((options: AuditOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const limit = Number(options.limit ?? 50)
-        if (!Number.isInteger(limit) || limit < 1 || limit > 10_000)
-          throw usageError('--limit must be a number from 1 to 10000.')
-        const entries = await withHost(context, options, 'read', (host) => host.listAudit({ limit }))
-        output.printResult(JSON.stringify({ data: entries }), () => auditText(entries, output))
-      }),
-    )
+    .examples('otpd admin audit', 'otpd admin audit --limit 1000 --json')
+    .run(async (context, options: AuditOptions) => {
+      const { output } = context
+      const limit = Number(options.limit ?? 50)
+      if (!Number.isInteger(limit) || limit < 1 || limit > 10_000)
+        throw usageError('--limit must be a number from 1 to 10000.')
+      const entries = await withHost(context, options, 'read', (host) => host.listAudit({ limit }))
+      output.printResult(JSON.stringify({ data: entries }), () => auditText(entries, output))
+    })
 }
 
 /** Names the server that runs here, if a login would not find it by itself. */

@@ -1,6 +1,5 @@
-import type { Command } from 'commander'
-import type { Context, RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
+import type { CliCommand } from './command.ts'
+import type { Context } from '../context.ts'
 import {
   describeAlerts,
   destinationText,
@@ -18,19 +17,17 @@ import { kept, optional, wrapped } from '../terminal/table.ts'
 import { printable, relativeTime } from '../terminal/text.ts'
 
 /** Registers the commands for alerts to the operator. */
-export function addAlertsCommands(program: Command, runCommand: RunCommand) {
+export function addAlertsCommands(program: CliCommand) {
   const alerts = program.command('alerts')
   addHostFlags(alerts.description("list what is wrong now and who is told (run on the server's machine)"))
-    .addHelpText('after', examples('otpd alerts', 'otpd alerts test', 'otpd alerts --json'))
-    .action((flags: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, output } = context
-        const listed = await withHost(context, flags, 'read', (host) => host.listAlerts())
-        const state = describeAlerts(listed, await listDestinations(flags))
-        output.printResult(JSON.stringify({ data: state }), () => alertsText(state, output, io.now()))
-        if (state.destinations.length === 0) output.note(noDestinations)
-      }),
-    )
+    .examples('otpd alerts', 'otpd alerts test', 'otpd alerts --json')
+    .run(async (context, flags: HostFlags) => {
+      const { io, output } = context
+      const listed = await withHost(context, flags, 'read', (host) => host.listAlerts())
+      const state = describeAlerts(listed, await listDestinations(flags))
+      output.printResult(JSON.stringify({ data: state }), () => alertsText(state, output, io.now()))
+      if (state.destinations.length === 0) output.note(noDestinations)
+    })
 
   addHostFlags(
     alerts
@@ -38,12 +35,10 @@ export function addAlertsCommands(program: Command, runCommand: RunCommand) {
       .argument('[name...]', 'names of destinations (default: all)')
       .description('have the running server send a test to the destinations'),
   )
-    .addHelpText('after', examples('otpd alerts test', 'otpd alerts test email'))
-    .action((names: string[], _: HostFlags, command: Command) =>
-      runCommand(command, (context) =>
-        // The parent has the same options, and takes them over.
-        testDestinations(context, names, command.optsWithGlobals<HostFlags>()),
-      ),
+    .examples('otpd alerts test', 'otpd alerts test email')
+    .run((context, names: string[], _: HostFlags, command: CliCommand) =>
+      // The parent has the same options, and takes them over.
+      testDestinations(context, names, command.optsWithGlobals<HostFlags>()),
     )
 }
 

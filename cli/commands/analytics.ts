@@ -1,8 +1,8 @@
-import { Argument, Option, type Command } from 'commander'
+import { Argument, Option } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { Api } from '../client/api.ts'
-import type { Context, RunCommand } from '../context.ts'
+import type { Context } from '../context.ts'
 import { CliError, usageError, type ExitCode, isRetryable } from '../terminal/errors.ts'
-import { examples } from '../help.ts'
 import { whenAborted, runUntilInterrupted } from '../terminal/interrupt.ts'
 import type { Output } from '../terminal/output.ts'
 import { findApplication } from '../client/find.ts'
@@ -27,7 +27,7 @@ const watchIntervalMs = 5000
 const countKeys = ['sent', 'verified', 'failed'] as const
 
 /** Registers the analytics command: a chart, a summary or a table of days, once or repeatedly. */
-export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
+export function addAnalyticsCommand(program: CliCommand) {
   program
     .command('analytics')
     .addArgument(
@@ -50,22 +50,17 @@ export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
     .addOption(environmentOption('only codes of'))
     .option('--csv', 'print CSV with a header line; without a view, one line per day')
     .option('-w, --watch', 'redraw every 5 seconds, until Ctrl+C')
-    .addHelpText(
-      'after',
-      examples(
-        'otpd analytics',
-        'otpd analytics --by country --range 7d',
-        'otpd analytics --by provider --country US',
-        'otpd analytics costs --csv',
-        'otpd analytics --app web',
-        'otpd analytics summary --json',
-        'otpd analytics timeseries --range 30d --csv',
-      ),
+    .examples(
+      'otpd analytics',
+      'otpd analytics --by country --range 7d',
+      'otpd analytics --by provider --country US',
+      'otpd analytics costs --csv',
+      'otpd analytics --app web',
+      'otpd analytics summary --json',
+      'otpd analytics timeseries --range 30d --csv',
     )
-    .action((view: View | undefined, options: Options, command: Command) =>
-      runCommand(command, (context) =>
-        options.watch === true ? printRepeatedly(context, view, options) : printOnce(context, view, options),
-      ),
+    .run((context, view: View | undefined, options: Options) =>
+      options.watch === true ? printRepeatedly(context, view, options) : printOnce(context, view, options),
     )
 }
 

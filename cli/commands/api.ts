@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { RawResponse } from '../client/api.ts'
-import type { Context, RunCommand } from '../context.ts'
+import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
 import { terminalJson } from '../terminal/text.ts'
-import { examples } from '../help.ts'
 import { isRecord, parseJson } from '../../src/shared/json.ts'
 
 const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE']
@@ -13,7 +12,7 @@ const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE']
 type Options = { data?: string; field?: string[]; include?: true; method?: string; paginate?: true }
 
 /** Registers the api command, which makes any call of the HTTP API. */
-export function addApiCommand(program: Command, runCommand: RunCommand) {
+export function addApiCommand(program: CliCommand) {
   program
     .command('api')
     .usage('[method] <path> [options]')
@@ -32,25 +31,20 @@ export function addApiCommand(program: Command, runCommand: RunCommand) {
     )
     .option('-i, --include', 'print the status and the headers of the response, too')
     .option('--paginate', 'read all pages of a list, and print them as one')
-    .addHelpText(
-      'after',
-      examples(
-        'otpd api v1/developer/me',
-        'otpd api v1/otp -f status=verified --paginate',
-        'otpd api POST /v1/projects -f name=storefront',
-        `echo '{"name":"shop"}' | otpd api POST /v1/projects --data -`,
-      ),
+    .examples(
+      'otpd api v1/developer/me',
+      'otpd api v1/otp -f status=verified --paginate',
+      'otpd api POST /v1/projects -f name=storefront',
+      `echo '{"name":"shop"}' | otpd api POST /v1/projects --data -`,
     )
-    .action((methodOrPath: string, path: string | undefined, options: Options, command: Command) =>
-      runCommand(command, async (context) => {
-        const call = await readCall(context, methodOrPath, path, options)
-        const { raw } = context.connect().api
-        const response = options.paginate === true ? await readAllPages(raw, call) : await raw(call)
-        const head = options.include === true ? headText(response) : ''
-        const print = (body: string) => `${head}${context.io.stdoutIsTerminal ? terminalJson(body) : body}`
-        context.output.printResult(response.body, () => print(response.body))
-      }),
-    )
+    .run(async (context, methodOrPath: string, path: string | undefined, options: Options) => {
+      const call = await readCall(context, methodOrPath, path, options)
+      const { raw } = context.connect().api
+      const response = options.paginate === true ? await readAllPages(raw, call) : await raw(call)
+      const head = options.include === true ? headText(response) : ''
+      const print = (body: string) => `${head}${context.io.stdoutIsTerminal ? terminalJson(body) : body}`
+      context.output.printResult(response.body, () => print(response.body))
+    })
 }
 
 type RawCall = { method: string; path: string; body: string | undefined }

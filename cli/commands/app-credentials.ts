@@ -1,9 +1,8 @@
-import { Argument, type Command } from 'commander'
+import { Argument } from 'commander'
+import type { CliCommand } from './command.ts'
 import { reserveEnvFile } from '../client/credentials.ts'
 import { confirm } from '../terminal/confirm.ts'
-import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
-import type { RunCommand } from '../context.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { printable } from '../terminal/text.ts'
 
@@ -29,33 +28,31 @@ type CredentialName = keyof typeof credentials
 const webhookSecretHelp = 'print the secret that signs the webhooks of an application'
 
 /** Registers the commands for the credentials of an application. */
-export function addAppCredentialCommands(app: Command, runCommand: RunCommand) {
-  describeRotation(app.command('rotate'), runCommand, 'otpd app rotate', 'client-secret.env')
+export function addAppCredentialCommands(app: CliCommand) {
+  describeRotation(app.command('rotate'), 'otpd app rotate', 'client-secret.env')
 
   app
     .command('webhook-secret')
     .alias('secret')
     .argument('<app>', 'id or name of the application')
     .description(webhookSecretHelp)
-    .addHelpText('after', examples('otpd app webhook-secret web'))
-    .action((idOrName: string, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const id = await findApplication(api, idOrName)
-        const response = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', {
-          params: { id },
-        })
-        output.printResult(response.body, () => response.data.webhookSecret)
-      }),
-    )
+    .examples('otpd app webhook-secret web')
+    .run(async ({ connect, output }, idOrName: string) => {
+      const { api } = connect()
+      const id = await findApplication(api, idOrName)
+      const response = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', {
+        params: { id },
+      })
+      output.printResult(response.body, () => response.data.webhookSecret)
+    })
 }
 
 /** Registers `otpd rotate`, the short form of `otpd app rotate`. */
-export const addRotateCommand = (program: Command, runCommand: RunCommand) =>
-  describeRotation(program.command('rotate'), runCommand, 'otpd rotate', 'secret.env')
+export const addRotateCommand = (program: CliCommand) =>
+  describeRotation(program.command('rotate'), 'otpd rotate', 'secret.env')
 
 /** @param envFile name in the example */
-function describeRotation(command: Command, runCommand: RunCommand, path: string, envFile: string) {
+function describeRotation(command: CliCommand, path: string, envFile: string) {
   command
     .argument('<app>', 'id or name of the application')
     .addArgument(
@@ -65,43 +62,38 @@ function describeRotation(command: Command, runCommand: RunCommand, path: string
     )
     .description('replace a credential of an application; the old one stops working at once')
     .option('--env-file <path>', 'save the new credential to a new file that only you can read')
-    .addHelpText(
-      'after',
-      examples(`${path} web api-key --yes`, `${path} web client-secret --yes --env-file ${envFile}`),
-    )
-    .action((idOrName: string, name: CredentialName, { envFile }: { envFile?: string }, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, connect, output } = context
-        const { api, server } = connect()
-        const { type, label, variable } = credentials[name]
-        const id = await confirm(context, {
-          find: () => findApplication(api, idOrName),
-          async describe(id) {
-            const { data } = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
-            const appLabel = `${printable(data.name)} (${data.environment})`
-            return {
-              question: `Replace the ${label} of ${appLabel}? The current one stops working at once.`,
-              name: data.name,
-            }
-          },
+    .examples(`${path} web api-key --yes`, `${path} web client-secret --yes --env-file ${envFile}`)
+    .run(async (context, idOrName: string, name: CredentialName, { envFile }: { envFile?: string }) => {
+      const { io, connect, output } = context
+      const { api, server } = connect()
+      const { type, label, variable } = credentials[name]
+      const id = await confirm(context, {
+        find: () => findApplication(api, idOrName),
+        async describe(id) {
+          const { data } = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
+          const appLabel = `${printable(data.name)} (${data.environment})`
+          return {
+            question: `Replace the ${label} of ${appLabel}? The current one stops working at once.`,
+            name: data.name,
+          }
+        },
+      })
+      const file = envFile === undefined ? null : reserveEnvFile(io, envFile)
+      const response = await api
+        .asDeveloper('POST', '/v1/applications/:id/rotate/:type', { params: { id, type } })
+        .catch((error: unknown) => {
+          file?.discard()
+          throw error
         })
-        const file = envFile === undefined ? null : reserveEnvFile(io, envFile)
-        const response = await api
-          .asDeveloper('POST', '/v1/applications/:id/rotate/:type', { params: { id, type } })
-          .catch((error: unknown) => {
-            file?.discard()
-            throw error
-          })
-        const { value, rotatedAt } = response.data
-        const comment = `${label} of the otpd application ${id}, ${rotatedAt}`
-        const isSaved = file?.write(comment, { OTPD_SERVER: server.url, [variable]: value }) ?? false
-        output.printResult(response.body, () =>
-          isSaved ? `Saved to ${envFile} (only you can read it)` : value,
-        )
-        output.note(`${output.paintError.green('✓')} New ${label}; the old one no longer works.`)
-        if (!isSaved && type !== 'webhook_secret') output.note('  Store it now: it is not shown again.')
-        if (file !== null && !isSaved) output.warn(`Could not write ${envFile}.`)
-        if (type === 'webhook_secret') output.suggestNext(`otpd app webhook-secret ${shellWord(idOrName)}`)
-      }),
-    )
+      const { value, rotatedAt } = response.data
+      const comment = `${label} of the otpd application ${id}, ${rotatedAt}`
+      const isSaved = file?.write(comment, { OTPD_SERVER: server.url, [variable]: value }) ?? false
+      output.printResult(response.body, () =>
+        isSaved ? `Saved to ${envFile} (only you can read it)` : value,
+      )
+      output.note(`${output.paintError.green('✓')} New ${label}; the old one no longer works.`)
+      if (!isSaved && type !== 'webhook_secret') output.note('  Store it now: it is not shown again.')
+      if (file !== null && !isSaved) output.warn(`Could not write ${envFile}.`)
+      if (type === 'webhook_secret') output.suggestNext(`otpd app webhook-secret ${shellWord(idOrName)}`)
+    })
 }

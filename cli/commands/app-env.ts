@@ -1,4 +1,5 @@
-import { Option, type Command } from 'commander'
+import { Option } from 'commander'
+import type { CliCommand } from './command.ts'
 import {
   clientSystems,
   clientVariables,
@@ -8,9 +9,7 @@ import {
 } from '../client/app-env.ts'
 import { findAppCredentials, readEnvFile } from '../client/credentials.ts'
 import { findApplication } from '../client/find.ts'
-import type { RunCommand } from '../context.ts'
 import type { SendHttp } from '../session/http.ts'
-import { examples } from '../help.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
@@ -22,24 +21,21 @@ export const systemOption = () =>
   )
 
 /** Registers `otpd app env`. */
-export function addAppEnvCommand(app: Command, runCommand: RunCommand) {
+export function addAppEnvCommand(app: CliCommand) {
   app
     .command('env')
     .argument('<app>', 'id or name of the application')
     .description('print the environment variables of a client: its own, or that of another system')
     .addOption(systemOption().default('otpd'))
     .option('--env-file <path>', 'file with the secret and the API key, from otpd app create')
-    .addHelpText(
-      'after',
-      examples(
-        'otpd app env web --env-file .env.otpd',
-        'otpd app env web --for twilio-verify --env-file .env.otpd',
-        'otpd app env web --for camara --env-file .env.otpd',
-        'otpd app env web --for supabase',
-      ),
+    .examples(
+      'otpd app env web --env-file .env.otpd',
+      'otpd app env web --for twilio-verify --env-file .env.otpd',
+      'otpd app env web --for camara --env-file .env.otpd',
+      'otpd app env web --for supabase',
     )
-    .action((idOrName: string, options: { for: ClientSystem; envFile?: string }, command: Command) =>
-      runCommand(command, async ({ io, connect, output }) => {
+    .run(
+      async ({ io, connect, output }, idOrName: string, options: { for: ClientSystem; envFile?: string }) => {
         const { api, server, send } = connect()
         const id = await findApplication(api, idOrName)
         const params = { params: { id } }
@@ -56,7 +52,7 @@ export function addAppEnvCommand(app: Command, runCommand: RunCommand) {
           output.warn(
             'The secret and the API key are shown only once, so they are missing here. Name the file they were saved in: --env-file FILE',
           )
-      }),
+      },
     )
 }
 

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { applicationFields } from '../../src/shared/application-fields.ts'
 import type { Api } from '../client/api.ts'
 import { applicationText } from '../client/app-text.ts'
@@ -8,11 +8,11 @@ import {
   readChanges,
   settingOptions,
   type FieldOptions,
+  type OptionValues,
 } from './field-options.ts'
 import { confirm } from '../terminal/confirm.ts'
-import { examples } from '../help.ts'
 import { findApplication, readName } from '../client/find.ts'
-import type { Context, RunCommand } from '../context.ts'
+import type { Context } from '../context.ts'
 import type { Route } from '../client/routes.ts'
 import { printable } from '../terminal/text.ts'
 
@@ -27,100 +27,85 @@ const changeOptions: FieldOptions<Omit<ApplicationChanges, 'status'>> = {
 const idOrNameHelp = 'id or name of the application'
 
 /** Registers the commands for an existing application. */
-export function addAppManageCommands(app: Command, runCommand: RunCommand) {
+export function addAppManageCommands(app: CliCommand) {
   app
     .command('get')
     .alias('show')
     .argument('<app>', idOrNameHelp)
     .description('show an application')
-    .addHelpText('after', examples('otpd app get web', 'otpd app get web --json'))
-    .action((idOrName: string, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const id = await findApplication(api, idOrName)
-        const response = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
-        const { data } = response
-        const project = { params: { id: data.projectId } }
-        const projectName = output.isForPeople
-          ? await readName(api.asDeveloper('GET', '/v1/projects/:id', project))
-          : undefined
-        output.printResult(response.body, () => applicationText(data, output, projectName), [data.id])
-      }),
-    )
+    .examples('otpd app get web', 'otpd app get web --json')
+    .run(async ({ connect, output }, idOrName: string) => {
+      const { api } = connect()
+      const id = await findApplication(api, idOrName)
+      const response = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
+      const { data } = response
+      const project = { params: { id: data.projectId } }
+      const projectName = output.isForPeople
+        ? await readName(api.asDeveloper('GET', '/v1/projects/:id', project))
+        : undefined
+      output.printResult(response.body, () => applicationText(data, output, projectName), [data.id])
+    })
 
   addFieldOptions(app.command('update'), changeOptions)
     .argument('<app>', idOrNameHelp)
     .description('change the name, the code lifetime, the message settings or the countries')
-    .addHelpText(
-      'after',
-      examples(
-        'otpd app update web --otp-ttl 120',
-        'otpd app update web --locale de --webotp-domain example.com',
-        'otpd app update web --default-country GB --countries GB,IE',
-      ),
+    .examples(
+      'otpd app update web --otp-ttl 120',
+      'otpd app update web --locale de --webotp-domain example.com',
+      'otpd app update web --default-country GB --countries GB,IE',
     )
-    .action((idOrName: string, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const body = readChanges(command, changeOptions)
-        const response = await updateApplication(connect().api, idOrName, body)
-        output.printResult(response.body, () =>
-          [`${output.paint.green('✓')} Application updated`, applicationText(response.data, output)].join(
-            '\n',
-          ),
-        )
-      }),
-    )
+    .run(async ({ connect, output }, idOrName: string, options: OptionValues) => {
+      const body = readChanges(options, changeOptions)
+      const response = await updateApplication(connect().api, idOrName, body)
+      output.printResult(response.body, () =>
+        [`${output.paint.green('✓')} Application updated`, applicationText(response.data, output)].join('\n'),
+      )
+    })
 
   app
     .command('enable')
     .argument('<app>', idOrNameHelp)
     .description('enable a disabled application')
-    .addHelpText('after', examples('otpd app enable web-test'))
-    .action((idOrName: string, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const response = await updateApplication(connect().api, idOrName, { status: 'active' })
-        const name = output.paint.bold(printable(response.data.name))
-        output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} is active`)
-      }),
-    )
+    .examples('otpd app enable web-test')
+    .run(async ({ connect, output }, idOrName: string) => {
+      const response = await updateApplication(connect().api, idOrName, { status: 'active' })
+      const name = output.paint.bold(printable(response.data.name))
+      output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} is active`)
+    })
 
   app
     .command('disable')
     .argument('<app>', idOrNameHelp)
     .description('reject calls with its credentials until it is enabled again')
-    .addHelpText('after', examples('otpd app disable web-test --yes'))
-    .action((idOrName: string, _options: unknown, command: Command) =>
-      runCommand(command, async (context) => {
-        const { connect, output } = context
-        const { api } = connect()
-        const question = (label: string) =>
-          `Disable the application ${label}? Its calls are rejected until it is enabled.`
-        const id = await confirmApplication(context, api, idOrName, { question, isReversible: true })
-        const response = await updateApplication(api, id, { status: 'disabled' })
-        const name = output.paint.bold(printable(response.data.name))
-        output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} is disabled`)
-        output.suggestNext(`otpd app enable ${response.data.id}`)
-      }),
-    )
+    .examples('otpd app disable web-test --yes')
+    .run(async (context, idOrName: string) => {
+      const { connect, output } = context
+      const { api } = connect()
+      const question = (label: string) =>
+        `Disable the application ${label}? Its calls are rejected until it is enabled.`
+      const id = await confirmApplication(context, api, idOrName, { question, isReversible: true })
+      const response = await updateApplication(api, id, { status: 'disabled' })
+      const name = output.paint.bold(printable(response.data.name))
+      output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} is disabled`)
+      output.suggestNext(`otpd app enable ${response.data.id}`)
+    })
 
   app
     .command('delete')
     .alias('rm')
     .argument('<app>', idOrNameHelp)
     .description('delete an application, its credentials and its webhooks')
-    .addHelpText('after', examples('otpd app delete web-test --yes'))
-    .action((idOrName: string, _options: unknown, command: Command) =>
-      runCommand(command, async (context) => {
-        const { connect, output } = context
-        const { api } = connect()
-        const question = (label: string) =>
-          `Delete the application ${label}? Its credentials stop working at once.`
-        const id = await confirmApplication(context, api, idOrName, { question })
-        const response = await api.asDeveloper('DELETE', '/v1/applications/:id', { params: { id } })
-        const name = output.paint.bold(printable(idOrName))
-        output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} deleted`)
-      }),
-    )
+    .examples('otpd app delete web-test --yes')
+    .run(async (context, idOrName: string) => {
+      const { connect, output } = context
+      const { api } = connect()
+      const question = (label: string) =>
+        `Delete the application ${label}? Its credentials stop working at once.`
+      const id = await confirmApplication(context, api, idOrName, { question })
+      const response = await api.asDeveloper('DELETE', '/v1/applications/:id', { params: { id } })
+      const name = output.paint.bold(printable(idOrName))
+      output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} deleted`)
+    })
 }
 
 const confirmApplication = (

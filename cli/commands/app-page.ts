@@ -1,11 +1,9 @@
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { findApplication } from '../client/find.ts'
 import { logoText, readLogo } from '../client/logo-file.ts'
 import type { Route } from '../client/routes.ts'
 import type { ApplicationPage } from '../client/resources.ts'
-import type { RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
@@ -26,43 +24,39 @@ const changeOptions: FieldOptions<Omit<PageChanges, 'enabled' | 'logo'>> = {
 }
 
 /** Registers `otpd app page`. */
-export function addAppPageCommand(app: Command, runCommand: RunCommand) {
+export function addAppPageCommand(app: CliCommand) {
   addFieldOptions(app.command('page'), changeOptions)
     .argument('<app>', 'id or name of the application')
     .description('show or set up its ready page, where users verify their phone')
     .option('--on', 'turn the page on')
     .option('--off', 'turn the page off; open links are refused at once')
     .option('--logo <file>', "PNG, JPEG, GIF or WebP image of less than 24 KiB; '' removes it")
-    .addHelpText(
-      'after',
-      examples(
-        'otpd app page web',
-        'otpd app page web --on --return-origin https://shop.example',
-        "otpd app page web --name 'The Shop' --colour '#0055cc' --logo shop.png",
-      ),
+    .examples(
+      'otpd app page web',
+      'otpd app page web --on --return-origin https://shop.example',
+      "otpd app page web --name 'The Shop' --colour '#0055cc' --logo shop.png",
     )
-    .action((idOrName: string, options: PageOptions, command: Command) =>
-      runCommand(command, async ({ connect, io, output }) => {
-        const body = readPageChanges(command, options, io.workingDirectory)
-        const { api } = connect()
-        const id = await findApplication(api, idOrName)
-        const params = { id }
-        const isChange = Object.keys(body).length > 0
-        const response = isChange
-          ? await api.asDeveloper('PATCH', '/v1/applications/:id/page', { params, body })
-          : await api.asDeveloper('GET', '/v1/applications/:id/page', { params })
-        const title = isChange ? [`${output.paint.green('✓')} Page updated`] : []
-        output.printResult(response.body, () => [...title, pageText(response.data, output)].join('\n'))
-        if (response.data.enabled)
-          output.suggestNext('otpd otp session create --return-url URL --env-file FILE')
-        else output.suggestNext(`otpd app page ${id} --on --return-origin https://YOUR.SITE`)
-      }),
-    )
+    .run(async ({ connect, io, output }, idOrName: string, options: PageOptions) => {
+      const body = readPageChanges(options, io.workingDirectory)
+      const { api } = connect()
+      const id = await findApplication(api, idOrName)
+      const params = { id }
+      const isChange = Object.keys(body).length > 0
+      const response = isChange
+        ? await api.asDeveloper('PATCH', '/v1/applications/:id/page', { params, body })
+        : await api.asDeveloper('GET', '/v1/applications/:id/page', { params })
+      const title = isChange ? [`${output.paint.green('✓')} Page updated`] : []
+      output.printResult(response.body, () => [...title, pageText(response.data, output)].join('\n'))
+      if (response.data.enabled)
+        output.suggestNext('otpd otp session create --return-url URL --env-file FILE')
+      else output.suggestNext(`otpd app page ${id} --on --return-origin https://YOUR.SITE`)
+    })
 }
 
-function readPageChanges(command: Command, { on, off, logo }: PageOptions, folder: string): PageChanges {
+function readPageChanges(options: PageOptions, folder: string): PageChanges {
+  const { on, off, logo } = options
   if (on && off) throw usageError('--on and --off exclude each other.', 'Pass one of them.')
-  const changes: PageChanges = readFields(command, changeOptions)
+  const changes: PageChanges = readFields(options, changeOptions)
   if (on || off) changes.enabled = on === true
   if (logo !== undefined) changes.logo = logo === '' ? null : readLogo(resolve(folder, logo))
   return changes

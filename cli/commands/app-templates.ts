@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import { templatesText, templateText, warnOfParts } from '../client/app-templates.ts'
 import { findApplication } from '../client/find.ts'
-import type { RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
 import { usageError } from '../terminal/errors.ts'
 import { pairsParser } from '../terminal/pairs.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
@@ -18,38 +16,34 @@ const appFlags = '--app <id|name>'
 const readTextFlags = pairsParser('--text', "en='{code} is your code.'")
 
 /** Registers the commands for the templates of an application, below `otpd template`. They call the server. */
-export function addAppTemplateCommands(template: Command, runCommand: RunCommand) {
+export function addAppTemplateCommands(template: CliCommand) {
   const addCommand = (name: string, description: string, exampleLines: string[]) =>
     template
       .command(name)
       .description(description)
       .requiredOption(appFlags, 'application that has the template')
-      .addHelpText('after', examples(...exampleLines))
+      .examples(...exampleLines)
 
   addCommand('list', 'list the templates of an application', ['otpd template list --app web'])
     .alias('ls')
-    .action((options: AppOption, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const id = await findApplication(api, options.app)
-        const response = await api.asDeveloper('GET', '/v1/applications/:id/templates', { params: { id } })
-        const { body, data } = response
-        const names = data.map(({ name }) => name)
-        output.printResult(body, () => (data.length === 0 ? emptyText : templatesText(data, output)), names)
-      }),
-    )
+    .run(async ({ connect, output }, options: AppOption) => {
+      const { api } = connect()
+      const id = await findApplication(api, options.app)
+      const response = await api.asDeveloper('GET', '/v1/applications/:id/templates', { params: { id } })
+      const { body, data } = response
+      const names = data.map(({ name }) => name)
+      output.printResult(body, () => (data.length === 0 ? emptyText : templatesText(data, output)), names)
+    })
 
   addCommand('get', 'show the texts of a template', ['otpd template get payment --app web'])
     .alias('show')
     .argument('<name>', 'name of the template')
-    .action((name: string, options: AppOption, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const params = { id: await findApplication(api, options.app), name }
-        const response = await api.asDeveloper('GET', '/v1/applications/:id/templates/:name', { params })
-        output.printResult(response.body, () => templateText(response.data, output), [name])
-      }),
-    )
+    .run(async ({ connect, output }, name: string, options: AppOption) => {
+      const { api } = connect()
+      const params = { id: await findApplication(api, options.app), name }
+      const response = await api.asDeveloper('GET', '/v1/applications/:id/templates/:name', { params })
+      output.printResult(response.body, () => templateText(response.data, output), [name])
+    })
 
   addCommand('set', 'create a template, or replace all its texts', [
     "otpd template set login --app web --text en='{code} is your {app} login code.'",
@@ -59,35 +53,31 @@ export function addAppTemplateCommands(template: Command, runCommand: RunCommand
     .argument('<name>', 'name of the template: lower-case letters, digits, hyphens and underscores')
     .option('--text <language=text>', 'text in a language, like en=…; repeat it for several', collect)
     .option('--file <path>', 'JSON file with the texts, like {"en": "…", "de": "…"}')
-    .action((name: string, options: SetOptions, command: Command) =>
-      runCommand(command, async ({ connect, io, output }) => {
-        const texts = readTexts(options, io.workingDirectory)
-        const { api } = connect()
-        const params = { id: await findApplication(api, options.app), name }
-        const call = { params, body: { texts } }
-        const response = await api.asDeveloper('PUT', '/v1/applications/:id/templates/:name', call)
-        const { body, data } = response
-        const title = `${output.paint.green('✓')} Template saved`
-        output.printResult(body, () => `${title}\n${templateText(data, output)}`, [name])
-        warnOfParts(output, [data])
-        output.suggestNext(`otpd template preview --app ${shellWord(options.app)} --template ${name}`)
-      }),
-    )
+    .run(async ({ connect, io, output }, name: string, options: SetOptions) => {
+      const texts = readTexts(options, io.workingDirectory)
+      const { api } = connect()
+      const params = { id: await findApplication(api, options.app), name }
+      const call = { params, body: { texts } }
+      const response = await api.asDeveloper('PUT', '/v1/applications/:id/templates/:name', call)
+      const { body, data } = response
+      const title = `${output.paint.green('✓')} Template saved`
+      output.printResult(body, () => `${title}\n${templateText(data, output)}`, [name])
+      warnOfParts(output, [data])
+      output.suggestNext(`otpd template preview --app ${shellWord(options.app)} --template ${name}`)
+    })
 
   addCommand('delete', 'delete a template; codes that were sent keep their text', [
     'otpd template delete payment --app web',
   ])
     .alias('rm')
     .argument('<name>', 'name of the template')
-    .action((name: string, options: AppOption, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const params = { id: await findApplication(api, options.app), name }
-        const response = await api.asDeveloper('DELETE', '/v1/applications/:id/templates/:name', { params })
-        const done = `${output.paint.green('✓')} template ${output.paint.bold(printable(name))} deleted`
-        output.printResult(response.body, () => done, [name])
-      }),
-    )
+    .run(async ({ connect, output }, name: string, options: AppOption) => {
+      const { api } = connect()
+      const params = { id: await findApplication(api, options.app), name }
+      const response = await api.asDeveloper('DELETE', '/v1/applications/:id/templates/:name', { params })
+      const done = `${output.paint.green('✓')} template ${output.paint.bold(printable(name))} deleted`
+      output.printResult(response.body, () => done, [name])
+    })
 }
 
 const emptyText = "No templates. Create one: otpd template set login --app APP --text en='…'"

@@ -1,9 +1,9 @@
-import { Option, type Command } from 'commander'
+import { Option } from 'commander'
+import type { CliCommand } from './command.ts'
 import { applicationFields } from '../../src/shared/application-fields.ts'
 import type { Api } from '../client/api.ts'
 import { clientVariables, describeLimits, envLines, type ClientSystem } from '../client/app-env.ts'
 import { reserveEnvFile } from '../client/credentials.ts'
-import { examples } from '../help.ts'
 import { findProject, listApplications, listProjects } from '../client/find.ts'
 import {
   idempotencyHeaders,
@@ -14,7 +14,6 @@ import {
 import { paintEnvironment, paintStatus } from '../client/app-text.ts'
 import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../context.ts'
 import type { Application, CreatedApplication, Project } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
 import { usageError } from '../terminal/errors.ts'
@@ -38,7 +37,7 @@ const createOptions: FieldOptions<Omit<NewApplication, 'name' | 'projectId' | 'e
   settingOptions(applicationFields)
 
 /** Registers the commands for applications. */
-export function addAppCommands(program: Command, runCommand: RunCommand) {
+export function addAppCommands(program: CliCommand) {
   const app = program.command('app').alias('apps').description('applications and their credentials')
 
   addFieldOptions(app.command('create'), createOptions)
@@ -55,78 +54,71 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
     .addOption(systemOption())
     .option(duplicateFlag, 'create it even if the project has an application of this name')
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
-    .addHelpText(
-      'after',
-      examples(
-        'otpd app create web --project shop --env live --env-file .env.otpd',
-        'otpd app create web-test --project shop --env test --locale de --otp-ttl 120',
-      ),
+    .examples(
+      'otpd app create web --project shop --env live --env-file .env.otpd',
+      'otpd app create web-test --project shop --env test --locale de --otp-ttl 120',
     )
-    .action((name: string, options: CreateOptions, command: Command) =>
-      runCommand(command, async ({ io, connect, output }) => {
-        const { api, server, send } = connect()
-        requirePlaceForSecrets(options, output)
-        const settings = readFields(command, createOptions)
-        const file = options.envFile === undefined ? null : reserveEnvFile(io, options.envFile)
-        const response = await createApplication(api, name, settings, options).catch((error: unknown) => {
-          file?.discard()
-          throw error
+    .run(async ({ io, connect, output }, name: string, options: CreateOptions) => {
+      const { api, server, send } = connect()
+      requirePlaceForSecrets(options, output)
+      const settings = readFields(options, createOptions)
+      const file = options.envFile === undefined ? null : reserveEnvFile(io, options.envFile)
+      const response = await createApplication(api, name, settings, options).catch((error: unknown) => {
+        file?.discard()
+        throw error
+      })
+      const { data } = response
+      const comment = `otpd application ${printable(data.name)} (${data.id}, ${data.environment})`
+      const values = options.for && clientVariables(options.for, data, server.url)
+      const isSaved =
+        file?.write(comment, { OTPD_SERVER: server.url, ...credentialVariables(data), ...values }) ?? false
+      output.printResult(
+        response.body,
+        () => createdText(data, isSaved ? options.envFile : undefined, output),
+        [data.id],
+      )
+      if (values && !output.json) {
+        const limits = await describeLimits(api, {
+          otpTtlSeconds: settings.otpTtlSeconds ?? lifetimeDefault,
         })
-        const { data } = response
-        const comment = `otpd application ${printable(data.name)} (${data.id}, ${data.environment})`
-        const values = options.for && clientVariables(options.for, data, server.url)
-        const isSaved =
-          file?.write(comment, { OTPD_SERVER: server.url, ...credentialVariables(data), ...values }) ?? false
-        output.printResult(
-          response.body,
-          () => createdText(data, isSaved ? options.envFile : undefined, output),
-          [data.id],
+        output.note(isSaved ? `  ${limits}` : `\n${envLines(values, limits)}`)
+      }
+      await warnIfNotAnswering(options.for, send, output)
+      if (!isSaved) output.note('\n  Store the secret and the API key now: they are not shown again.')
+      if (file !== null && !isSaved) output.warn(`Could not write ${options.envFile}.`)
+      if (isSaved)
+        output.suggestNext(`otpd otp send ${testPhone} --env-file ${shellWord(options.envFile ?? '')}`)
+      else
+        output.suggestNext(
+          'export OTPD_CLIENT_ID=… OTPD_CLIENT_SECRET=… OTPD_API_KEY=…   (from above)',
+          `otpd otp send ${testPhone}`,
         )
-        if (values && !output.json) {
-          const limits = await describeLimits(api, {
-            otpTtlSeconds: settings.otpTtlSeconds ?? lifetimeDefault,
-          })
-          output.note(isSaved ? `  ${limits}` : `\n${envLines(values, limits)}`)
-        }
-        await warnIfNotAnswering(options.for, send, output)
-        if (!isSaved) output.note('\n  Store the secret and the API key now: they are not shown again.')
-        if (file !== null && !isSaved) output.warn(`Could not write ${options.envFile}.`)
-        if (isSaved)
-          output.suggestNext(`otpd otp send ${testPhone} --env-file ${shellWord(options.envFile ?? '')}`)
-        else
-          output.suggestNext(
-            'export OTPD_CLIENT_ID=… OTPD_CLIENT_SECRET=… OTPD_API_KEY=…   (from above)',
-            `otpd otp send ${testPhone}`,
-          )
-      }),
-    )
+    })
 
   addListOptions(app.command('list').alias('ls').description('list your applications, newest first'))
     .option('-p, --project <id|name>', 'only applications of this project')
-    .addHelpText('after', examples('otpd app list', 'otpd app list --project shop --json'))
-    .action((options: ListOptions & { project?: string }, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const projectId = options.project && (await findProject(api, options.project))
-        const filters = { ...listQuery(options), projectId }
-        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/applications', { query })
-        const response = await readList(loadPage, filters, options)
-        // Names are for people; scripts that read JSON do not wait for them.
-        const needsNames = output.isForPeople && response.data.length > 0
-        const projects = needsNames ? await listProjects(api) : []
-        output.printResult(
-          response.body,
-          () => listText(response.data, projects, output),
-          response.data.map(({ id }) => id),
-        )
-        printNextPageHint(output, response)
-      }),
-    )
+    .examples('otpd app list', 'otpd app list --project shop --json')
+    .run(async ({ connect, output }, options: ListOptions & { project?: string }) => {
+      const { api } = connect()
+      const projectId = options.project && (await findProject(api, options.project))
+      const filters = { ...listQuery(options), projectId }
+      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/applications', { query })
+      const response = await readList(loadPage, filters, options)
+      // Names are for people; scripts that read JSON do not wait for them.
+      const needsNames = output.isForPeople && response.data.length > 0
+      const projects = needsNames ? await listProjects(api) : []
+      output.printResult(
+        response.body,
+        () => listText(response.data, projects, output),
+        response.data.map(({ id }) => id),
+      )
+      printNextPageHint(output, response)
+    })
 
-  addAppEnvCommand(app, runCommand)
-  addAppManageCommands(app, runCommand)
-  addAppPageCommand(app, runCommand)
-  addAppCredentialCommands(app, runCommand)
+  addAppEnvCommand(app)
+  addAppManageCommands(app)
+  addAppPageCommand(app)
+  addAppCredentialCommands(app)
 }
 
 /** Seconds that codes of a new application live. */

@@ -1,11 +1,9 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { HostAuditVerification } from '../../src/host/host.ts'
-import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import { exitCodes } from '../terminal/errors.ts'
 import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../context.ts'
 import type { AuditEntry } from '../client/resources.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { kept, optional } from '../terminal/table.ts'
@@ -14,51 +12,44 @@ import { formatFacts, printable } from '../terminal/text.ts'
 type Options = ListOptions & { action?: AuditEntry['action']; target?: string }
 
 /** Registers the audit commands. */
-export function addAuditCommand(program: Command, runCommand: RunCommand) {
+export function addAuditCommand(program: CliCommand) {
   const audit = program.command('audit')
   addListOptions(audit.description('show who changed what and from where, newest first'))
     .option('--action <action>', 'only this action, like credential.rotated')
     .option('--target <id>', 'only actions on this application, project or webhook')
-    .addHelpText(
-      'after',
-      examples('otpd audit', 'otpd audit --action login.failed', 'otpd audit --limit 200 --json'),
-    )
-    .action((options: Options, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { action, target: targetId } = options
-        const filters = {
-          ...listQuery(options),
-          ...(action !== undefined && { action }),
-          ...(targetId !== undefined && { targetId }),
-        }
-        const { api } = connect()
-        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/audit', { query })
-        const response = await readList(loadPage, filters, options)
-        output.printResult(
-          response.body,
-          () => auditText(response.data, output),
-          response.data.map(({ id }) => id),
-        )
-        printNextPageHint(output, response)
-      }),
-    )
+    .examples('otpd audit', 'otpd audit --action login.failed', 'otpd audit --limit 200 --json')
+    .run(async ({ connect, output }, options: Options) => {
+      const { action, target: targetId } = options
+      const filters = {
+        ...listQuery(options),
+        ...(action !== undefined && { action }),
+        ...(targetId !== undefined && { targetId }),
+      }
+      const { api } = connect()
+      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/audit', { query })
+      const response = await readList(loadPage, filters, options)
+      output.printResult(
+        response.body,
+        () => auditText(response.data, output),
+        response.data.map(({ id }) => id),
+      )
+      printNextPageHint(output, response)
+    })
 
   addHostFlags(
     audit
       .command('verify')
       .description("prove that no entry was changed or deleted (run on the server's machine)"),
   )
-    .addHelpText('after', examples('otpd audit verify', 'otpd audit verify --json > heads.json'))
-    .action((flags: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const result = await withProgress(context, (onStep) =>
-          withDataDir(context, flags, (host, needs) => host.verifyAudit({ ...needs, onStep })),
-        )
-        output.printResult(JSON.stringify({ data: result }), () => verificationText(result, output))
-        return result.isUnbroken ? exitCodes.done : exitCodes.negative
-      }),
-    )
+    .examples('otpd audit verify', 'otpd audit verify --json > heads.json')
+    .run(async (context, flags: HostFlags) => {
+      const { output } = context
+      const result = await withProgress(context, (onStep) =>
+        withDataDir(context, flags, (host, needs) => host.verifyAudit({ ...needs, onStep })),
+      )
+      output.printResult(JSON.stringify({ data: result }), () => verificationText(result, output))
+      return result.isUnbroken ? exitCodes.done : exitCodes.negative
+    })
 }
 
 const findings = {

@@ -1,9 +1,7 @@
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { HostBackupList } from '../../src/host/host.ts'
-import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
-import type { RunCommand } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
@@ -15,7 +13,7 @@ import { formatFacts, printable } from '../terminal/text.ts'
 type RowCounts = { accounts: number; applications: number; otpRequests: number; logEntries: number }
 
 /** Registers backup and its subcommands. */
-export function addBackupCommands(program: Command, runCommand: RunCommand) {
+export function addBackupCommands(program: CliCommand) {
   const backup = program.command('backup')
   addHostFlags(backup.description('back up the database, even while the server runs'))
     .argument(
@@ -23,46 +21,41 @@ export function addBackupCommands(program: Command, runCommand: RunCommand) {
       'new file, never overwritten, or a folder for one (default: backup.to, see otpd config show)',
     )
     .option('--prune', 'then delete all but the newest backups that verified (backup.keep)')
-    .addHelpText(
-      'after',
-      examples(
-        'otpd backup',
-        'otpd backup otpd-monday.db --data-dir "$OTPD_DATA_DIR"',
-        'OTPD_BACKUP_TO=s3://acme-backups/otpd otpd backup --prune',
-      ),
+    .examples(
+      'otpd backup',
+      'otpd backup otpd-monday.db --data-dir "$OTPD_DATA_DIR"',
+      'OTPD_BACKUP_TO=s3://acme-backups/otpd otpd backup --prune',
     )
-    .action((file: string | undefined, options: HostFlags & { prune?: true }, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, output } = context
-        const path = checkFile(file, options, io.workingDirectory)
-        const { prune = false } = options
-        const result = await withProgress(context, (onStep) =>
-          withDataDir(context, options, (host, needs) =>
-            host.backUp({ ...needs, onStep }, { file: path, prune }),
+    .run(async (context, file: string | undefined, options: HostFlags & { prune?: true }) => {
+      const { io, output } = context
+      const path = checkFile(file, options, io.workingDirectory)
+      const { prune = false } = options
+      const result = await withProgress(context, (onStep) =>
+        withDataDir(context, options, (host, needs) =>
+          host.backUp({ ...needs, onStep }, { file: path, prune }),
+        ),
+      )
+      const { file: made, bytes, sha256, rows, pruned } = result
+      const isRemote = made.startsWith('s3://')
+      output.printResult(JSON.stringify({ data: { ...result, holdsMasterKey: false } }), () =>
+        [
+          `${output.paint.green('✓')} Backup ${output.paint.bold(printable(made))}`,
+          formatFacts(
+            [
+              ['Size', isRemote ? `${formatBytes(bytes)}, encrypted` : formatBytes(bytes)],
+              [isRemote ? 'SHA-256 of the database' : 'SHA-256', sha256],
+              ['Contains', rowsText(rows)],
+              ['Deleted', pruned.length === 0 ? null : pruned.map(printable).join(', ')],
+            ],
+            output.paint,
           ),
-        )
-        const { file: made, bytes, sha256, rows, pruned } = result
-        const isRemote = made.startsWith('s3://')
-        output.printResult(JSON.stringify({ data: { ...result, holdsMasterKey: false } }), () =>
-          [
-            `${output.paint.green('✓')} Backup ${output.paint.bold(printable(made))}`,
-            formatFacts(
-              [
-                ['Size', isRemote ? `${formatBytes(bytes)}, encrypted` : formatBytes(bytes)],
-                [isRemote ? 'SHA-256 of the database' : 'SHA-256', sha256],
-                ['Contains', rowsText(rows)],
-                ['Deleted', pruned.length === 0 ? null : pruned.map(printable).join(', ')],
-              ],
-              output.paint,
-            ),
-          ].join('\n'),
-        )
-        output.note(
-          `The master key is not in it. Keep a copy of the key elsewhere: without it no backup can be restored.
+        ].join('\n'),
+      )
+      output.note(
+        `The master key is not in it. Keep a copy of the key elsewhere: without it no backup can be restored.
 ${isRemote ? 'Do not keep it in the same bucket: both together are your data in plain text. otpd doctor says where it comes from.' : `Keep ${printable(made)}.hmac with the backup: it proves that the backup is unchanged.`}`,
-        )
-      }),
-    )
+      )
+    })
 
   addHostFlags(
     backup
@@ -71,29 +64,27 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
   )
     .allowExcessArguments()
     .option('--from <place>', 'another place: a folder, or s3://BUCKET/PREFIX')
-    .addHelpText('after', examples('otpd backup list', 'otpd backup list --from s3://acme-backups/otpd'))
-    .action((_: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, output } = context
-        const options = hostFlagsOf<{ from?: string }>(command)
-        const { from } = options
-        const [place] = command.args
-        if (place !== undefined)
-          throw usageError(
-            'backup list takes no name: it lists backup.to.',
-            `For another place, use: otpd backup list --from ${shellWord(place)}`,
-            `To look at one backup, use: otpd backup verify ${shellWord(place)}`,
-          )
-        const list = await withDataDir(context, options, (host, needs) =>
-          host.listBackups(needs, { from, cwd: io.workingDirectory }),
+    .examples('otpd backup list', 'otpd backup list --from s3://acme-backups/otpd')
+    .run(async (context, _: HostFlags, command: CliCommand) => {
+      const { io, output } = context
+      const options = hostFlagsOf<{ from?: string }>(command)
+      const { from } = options
+      const [place] = command.args
+      if (place !== undefined)
+        throw usageError(
+          'backup list takes no name: it lists backup.to.',
+          `For another place, use: otpd backup list --from ${shellWord(place)}`,
+          `To look at one backup, use: otpd backup verify ${shellWord(place)}`,
         )
-        output.printResult(
-          JSON.stringify({ data: list.backups }),
-          () => listText(list, output),
-          list.backups.map(({ name }) => name),
-        )
-      }),
-    )
+      const list = await withDataDir(context, options, (host, needs) =>
+        host.listBackups(needs, { from, cwd: io.workingDirectory }),
+      )
+      output.printResult(
+        JSON.stringify({ data: list.backups }),
+        () => listText(list, output),
+        list.backups.map(({ name }) => name),
+      )
+    })
 
   addHostFlags(
     backup
@@ -101,34 +92,32 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
       .description('read a backup to its end, check it as a restore does, and count it'),
   )
     .argument('<name>', 'name from otpd backup list, or latest; also a path, or s3://BUCKET/PREFIX/NAME')
-    .addHelpText('after', examples('otpd backup verify latest', 'otpd backup verify ./otpd-monday.db'))
-    .action((name: string, _: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, output } = context
-        const options = hostFlagsOf(command)
-        const result = await withProgress(context, (onStep) =>
-          withDataDir(context, options, (host, needs) =>
-            host.verifyBackup({ ...needs, onStep }, name, { cwd: io.workingDirectory }),
+    .examples('otpd backup verify latest', 'otpd backup verify ./otpd-monday.db')
+    .run(async (context, name: string, _: HostFlags, command: CliCommand) => {
+      const { io, output } = context
+      const options = hostFlagsOf(command)
+      const result = await withProgress(context, (onStep) =>
+        withDataDir(context, options, (host, needs) =>
+          host.verifyBackup({ ...needs, onStep }, name, { cwd: io.workingDirectory }),
+        ),
+      )
+      output.printResult(JSON.stringify({ data: result }), () =>
+        [
+          `${output.paint.green('✓')} ${output.paint.bold(printable(result.file))} is whole and unchanged`,
+          formatFacts(
+            [
+              ['Size', formatBytes(result.bytes)],
+              ['Contains', rowsText(result.rows)],
+            ],
+            output.paint,
           ),
-        )
-        output.printResult(JSON.stringify({ data: result }), () =>
-          [
-            `${output.paint.green('✓')} ${output.paint.bold(printable(result.file))} is whole and unchanged`,
-            formatFacts(
-              [
-                ['Size', formatBytes(result.bytes)],
-                ['Contains', rowsText(result.rows)],
-              ],
-              output.paint,
-            ),
-          ].join('\n'),
-        )
-      }),
-    )
+        ].join('\n'),
+      )
+    })
 }
 
 /** Reads the flags of a subcommand: `backup` has the same ones, and commander gives them to it wherever they stand. */
-const hostFlagsOf = <T = unknown>(command: Command) => command.optsWithGlobals<HostFlags & T>()
+const hostFlagsOf = <T = unknown>(command: CliCommand) => command.optsWithGlobals<HostFlags & T>()
 
 /** Returns the path of a file that was named. @throws usage error for a bucket, or with --prune */
 function checkFile(file: string | undefined, { prune }: { prune?: true }, cwd: string): string | undefined {

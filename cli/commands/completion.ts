@@ -1,4 +1,5 @@
-import { Argument, type Command } from 'commander'
+import { Argument } from 'commander'
+import type { CliCommand } from './command.ts'
 import { writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Api } from '../client/api.ts'
@@ -10,8 +11,6 @@ import { credentialsPath, readStoredLogins } from '../session/credentials-file.t
 import { readGuides } from './docs.ts'
 import { usageError } from '../terminal/errors.ts'
 import { isRecord, parseJson } from '../../src/shared/json.ts'
-import { examples } from '../help.ts'
-import type { RunCommand } from '../context.ts'
 
 const whereToPut = `
 Where to put it:
@@ -26,19 +25,17 @@ const timeout = '2s'
 const itemsMax = 200
 
 /** Registers the command that completion scripts call for the names of resources. It never fails. */
-export function addCompleteCommand(program: Command, runCommand: RunCommand) {
+export function addCompleteCommand(program: CliCommand) {
   program
     .command('__complete', { hidden: true })
     .addArgument(new Argument('<kind>', completionKinds.join(', ')).choices(completionKinds))
     .description('names for completion')
-    .addHelpText('after', examples('otpd __complete app'))
-    .action((kind: CompletionKind, _options: unknown, command: Command) =>
-      runCommand(command, async ({ io, flags, output }) => {
-        const read = localKinds[kind] ?? readWords
-        const words = await read(createContext(io, { ...flags, timeout }, output), kind).catch(() => [])
-        if (words.length > 0) io.writeOut(`${words.join('\n')}\n`)
-      }),
-    )
+    .examples('otpd __complete app')
+    .run(async ({ io, flags, output }, kind: CompletionKind) => {
+      const read = localKinds[kind] ?? readWords
+      const words = await read(createContext(io, { ...flags, timeout }, output), kind).catch(() => [])
+      if (words.length > 0) io.writeOut(`${words.join('\n')}\n`)
+    })
 }
 
 /** Names that this machine knows, by their kind. */
@@ -85,25 +82,23 @@ async function listNames(api: Api, kind: CompletionKind): Promise<string[]> {
 }
 
 /** Registers the completion command. */
-export function addCompletionCommand(program: Command, runCommand: RunCommand) {
+export function addCompletionCommand(program: CliCommand) {
   program
     .command('completion')
     .description('print a completion script for a shell')
     .addArgument(new Argument('[shell]', 'bash, zsh or fish (default: your shell, by SHELL)').choices(shells))
-    .addHelpText('after', examples('otpd completion bash > otpd.bash', 'otpd completion fish'))
+    .examples('otpd completion bash > otpd.bash', 'otpd completion fish')
     .addHelpText('after', whereToPut)
-    .action((named: Shell | undefined, _options: unknown, command: Command) =>
-      runCommand(command, async ({ io, output }) => {
-        const shell = named ?? shells.find((one) => one === basename(io.env.SHELL ?? ''))
-        if (shell === undefined)
-          throw usageError(
-            `Name the shell: ${shells.join(', ')}.`,
-            'For example, in ~/.bashrc: source <(otpd completion bash)',
-          )
-        if (named === undefined)
-          output.note(`For ${shell}, which SHELL names. Where to put it: otpd completion --help`)
-        const script = completionScript(program, shell)
-        output.printResult(JSON.stringify({ data: { shell, script } }), () => script)
-      }),
-    )
+    .run(async ({ io, output }, named: Shell | undefined) => {
+      const shell = named ?? shells.find((one) => one === basename(io.env.SHELL ?? ''))
+      if (shell === undefined)
+        throw usageError(
+          `Name the shell: ${shells.join(', ')}.`,
+          'For example, in ~/.bashrc: source <(otpd completion bash)',
+        )
+      if (named === undefined)
+        output.note(`For ${shell}, which SHELL names. Where to put it: otpd completion --help`)
+      const script = completionScript(program, shell)
+      output.printResult(JSON.stringify({ data: { shell, script } }), () => script)
+    })
 }

@@ -1,15 +1,13 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { Flags, SettingValue } from '../../src/config/config.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
-import { examples } from '../help.ts'
-import type { RunCommand } from '../context.ts'
 import { addConfigFlags, loadServerConfig, requireConfig } from '../host/config.ts'
 import { listEdits, findRunning, noteRunning } from '../host/running.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { printable } from '../terminal/text.ts'
 
 /** Registers the commands for the server's configuration. */
-export function addConfigCommands(program: Command, runCommand: RunCommand) {
+export function addConfigCommands(program: CliCommand) {
   const config = program.command('config').description("the server's configuration on this machine")
 
   addConfigFlags(
@@ -17,51 +15,47 @@ export function addConfigCommands(program: Command, runCommand: RunCommand) {
       .command('show')
       .description('show every setting of the running server, or of the next start, with its source'),
   )
-    .addHelpText('after', examples('otpd config show', 'otpd config show --listen 127.0.0.1:9090 --json'))
-    .action((flags: Flags, command: Command) =>
-      runCommand(command, async ({ output }) => {
-        const loaded = await loadServerConfig(flags)
-        const running = await findRunning(loaded, (reason) =>
-          output.note(`These are the settings of the next start. What nodes run with is unknown: ${reason}`),
-        )
-        const settings = running?.settings ?? loaded.settings
-        const { settingRows } = await import('../../src/server/bundle.ts')
-        output.printResult(JSON.stringify({ data: settings }), () =>
-          output.formatTable(
-            [kept('SETTING'), 'VALUE', optional('SOURCE')],
-            settingRows(settings).map((row) => row.map(printable)),
-          ),
-        )
-        if (running !== null) noteRunning(output, 'settings', running)
-        for (const { names, remedy } of running === null ? [] : listEdits(running))
-          output.note(`Changed in the file since the server started; ${remedy}: ${names}`)
-        for (const { setting, here } of running?.differences ?? [])
-          output.note(`This shell has another ${setting}: ${printable(here)}`)
-        requireConfig(loaded, exitCodes.negative)
-      }),
-    )
+    .examples('otpd config show', 'otpd config show --listen 127.0.0.1:9090 --json')
+    .run(async ({ output }, flags: Flags) => {
+      const loaded = await loadServerConfig(flags)
+      const running = await findRunning(loaded, (reason) =>
+        output.note(`These are the settings of the next start. What nodes run with is unknown: ${reason}`),
+      )
+      const settings = running?.settings ?? loaded.settings
+      const { settingRows } = await import('../../src/server/bundle.ts')
+      output.printResult(JSON.stringify({ data: settings }), () =>
+        output.formatTable(
+          [kept('SETTING'), 'VALUE', optional('SOURCE')],
+          settingRows(settings).map((row) => row.map(printable)),
+        ),
+      )
+      if (running !== null) noteRunning(output, 'settings', running)
+      for (const { names, remedy } of running === null ? [] : listEdits(running))
+        output.note(`Changed in the file since the server started; ${remedy}: ${names}`)
+      for (const { setting, here } of running?.differences ?? [])
+        output.note(`This shell has another ${setting}: ${printable(here)}`)
+      requireConfig(loaded, exitCodes.negative)
+    })
 
   addConfigFlags(config.command('check').description('check that the configuration is valid'))
     .option(
       '--for <version>',
       'name the settings that this earlier version refuses, before you go back to it',
     )
-    .addHelpText('after', examples('otpd config check', 'otpd config check --for 0.1.0'))
-    .action((flags: Flags & { for?: string }, command: Command) =>
-      runCommand(command, async ({ output }) => {
-        const loaded = await loadServerConfig(flags, 'check')
-        for (const { source, message, remedy } of loaded.warnings)
-          output.warn(`${source}: ${message} ${remedy}`)
-        const { configFile } = requireConfig(loaded, exitCodes.negative)
-        if (flags.for !== undefined) await requireKnownSettings(loaded.settings, flags.for)
-        const result = { valid: true, configFile }
-        output.printResult(
-          JSON.stringify({ data: result }),
-          () =>
-            `${output.paint.green('✓')} The configuration is valid (${configFile ?? 'no file; environment and defaults'})`,
-        )
-      }),
-    )
+    .examples('otpd config check', 'otpd config check --for 0.1.0')
+    .run(async ({ output }, flags: Flags & { for?: string }) => {
+      const loaded = await loadServerConfig(flags, 'check')
+      for (const { source, message, remedy } of loaded.warnings)
+        output.warn(`${source}: ${message} ${remedy}`)
+      const { configFile } = requireConfig(loaded, exitCodes.negative)
+      if (flags.for !== undefined) await requireKnownSettings(loaded.settings, flags.for)
+      const result = { valid: true, configFile }
+      output.printResult(
+        JSON.stringify({ data: result }),
+        () =>
+          `${output.paint.green('✓')} The configuration is valid (${configFile ?? 'no file; environment and defaults'})`,
+      )
+    })
 }
 
 /** @throws CliError settings are set that an earlier version refuses */

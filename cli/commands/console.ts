@@ -1,21 +1,18 @@
-import type { Command } from 'commander'
-import type { Context, RunCommand } from '../context.ts'
+import type { CliCommand } from './command.ts'
+import type { Context } from '../context.ts'
 import { CliError } from '../terminal/errors.ts'
-import { examples } from '../help.ts'
 
 type Options = { readOnly?: true; ascii?: true }
 
 /** Registers the console command. */
-export function addConsoleCommand(program: Command, runCommand: RunCommand) {
+export function addConsoleCommand(program: CliCommand) {
   program
     .command('console')
     .description('open the full-screen console, as otpd without arguments does')
     .option('--read-only', 'disable keys that change anything')
     .option('--ascii', 'draw with ASCII characters only')
-    .addHelpText('after', examples('otpd console', 'otpd console --read-only'))
-    .action((options: Options, command: Command) =>
-      runCommand(command, (context) => openConsole(context, options)),
-    )
+    .examples('otpd console', 'otpd console --read-only')
+    .run((context, options: Options) => openConsole(context, options))
 }
 
 /** Opens the console. Loads the code that draws screens only now, so that other commands start faster. */

@@ -1,7 +1,6 @@
-import type { Command } from 'commander'
-import type { Context, RunCommand } from '../context.ts'
+import type { CliCommand } from './command.ts'
+import type { Context } from '../context.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
-import { examples } from '../help.ts'
 import { withLock } from '../session/lock.ts'
 import {
   credentialsPath,
@@ -16,29 +15,27 @@ import { printable } from '../terminal/text.ts'
 const namePattern = /^[A-Za-z0-9][\w.-]{0,62}$/
 
 /** Registers the commands for contexts: names for servers. */
-export function addContextCommands(program: Command, runCommand: RunCommand) {
+export function addContextCommands(program: CliCommand) {
   const context = program.command('context').description('named servers, to switch between them')
 
   context
     .command('list')
     .alias('ls')
     .description('list contexts with their server and login')
-    .addHelpText('after', examples('otpd context list'))
-    .action((_options: unknown, command: Command) =>
-      runCommand(command, async ({ io, output }) => {
-        const contexts = listContexts(readStoredLogins(credentialsPath(io)))
-        output.printResult(JSON.stringify({ data: contexts }), () => {
-          if (contexts.length === 0) return 'No contexts yet. Add one: otpd context add NAME URL'
-          const rows = contexts.map(({ name, server, email, isCurrent }) => [
-            isCurrent ? output.paint.green('*') : '',
-            printable(name),
-            printable(server),
-            printable(email ?? '-'),
-          ])
-          return output.formatTable(['', 'NAME', 'SERVER', 'LOGGED IN'], rows)
-        })
-      }),
-    )
+    .examples('otpd context list')
+    .run(async ({ io, output }) => {
+      const contexts = listContexts(readStoredLogins(credentialsPath(io)))
+      output.printResult(JSON.stringify({ data: contexts }), () => {
+        if (contexts.length === 0) return 'No contexts yet. Add one: otpd context add NAME URL'
+        const rows = contexts.map(({ name, server, email, isCurrent }) => [
+          isCurrent ? output.paint.green('*') : '',
+          printable(name),
+          printable(server),
+          printable(email ?? '-'),
+        ])
+        return output.formatTable(['', 'NAME', 'SERVER', 'LOGGED IN'], rows)
+      })
+    })
 
   context
     .command('add')
@@ -46,62 +43,55 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
     .description('give a server a name')
     .argument('<name>', 'letters, digits, dots, dashes')
     .argument('<url>', "the server's address")
-    .addHelpText('after', examples('otpd context add local http://127.0.0.1:8080'))
-    .action((name: string, url: string, _options: unknown, command: Command) =>
-      runCommand(command, async (context) => {
-        if (!namePattern.test(name))
-          throw usageError(
-            'A context name has up to 63 letters, digits, dots and dashes, and starts with a letter or digit.',
-          )
-        const server = parseServer(url, 'the command line')
-        await updateStoredLogins(context, (stored) => {
-          if (Object.hasOwn(stored.contexts, name))
-            throw new CliError(exitCodes.refused, 'CONFLICT', `The context ${name} already exists.`, {
-              hints: [`Remove it first: otpd context remove ${name}`],
-            })
-          return { ...stored, contexts: { ...stored.contexts, [name]: server.url } }
-        })
-        printContext(context, { name, server: server.url }, 'Added')
-        context.output.suggestNext(`otpd context use ${name}`)
-      }),
-    )
+    .examples('otpd context add local http://127.0.0.1:8080')
+    .run(async (context, name: string, url: string) => {
+      if (!namePattern.test(name))
+        throw usageError(
+          'A context name has up to 63 letters, digits, dots and dashes, and starts with a letter or digit.',
+        )
+      const server = parseServer(url, 'the command line')
+      await updateStoredLogins(context, (stored) => {
+        if (Object.hasOwn(stored.contexts, name))
+          throw new CliError(exitCodes.refused, 'CONFLICT', `The context ${name} already exists.`, {
+            hints: [`Remove it first: otpd context remove ${name}`],
+          })
+        return { ...stored, contexts: { ...stored.contexts, [name]: server.url } }
+      })
+      printContext(context, { name, server: server.url }, 'Added')
+      context.output.suggestNext(`otpd context use ${name}`)
+    })
 
   context
     .command('use')
     .description('make this the default server')
     .argument('<context>', 'name of the context')
-    .addHelpText('after', examples('otpd context use local'))
-    .action((name: string, _options: unknown, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, output } = context
-        const { url, origin } = await updateStoredLogins(context, (stored) => {
-          const namedServer = requireContext(stored, name)
-          return { ...stored, current: namedServer.url }
-        }).then(({ current }) => parseServer(current ?? '', `the context ${name}`))
-        printContext(context, { name, server: url }, 'Using')
-        for (const variable of ['OTPD_SERVER', 'OTPD_CONTEXT'])
-          if (io.env[variable]) output.warn(`${variable} is set and takes precedence over this choice.`)
-        if (readStoredLogins(credentialsPath(io)).logins[origin] === undefined)
-          output.suggestNext('otpd login')
-      }),
-    )
+    .examples('otpd context use local')
+    .run(async (context, name: string) => {
+      const { io, output } = context
+      const { url, origin } = await updateStoredLogins(context, (stored) => {
+        const namedServer = requireContext(stored, name)
+        return { ...stored, current: namedServer.url }
+      }).then(({ current }) => parseServer(current ?? '', `the context ${name}`))
+      printContext(context, { name, server: url }, 'Using')
+      for (const variable of ['OTPD_SERVER', 'OTPD_CONTEXT'])
+        if (io.env[variable]) output.warn(`${variable} is set and takes precedence over this choice.`)
+      if (readStoredLogins(credentialsPath(io)).logins[origin] === undefined) output.suggestNext('otpd login')
+    })
 
   context
     .command('remove')
     .alias('rm')
     .description('remove a context; the login stays until otpd logout')
     .argument('<context>', 'name of the context')
-    .addHelpText('after', examples('otpd context remove local'))
-    .action((name: string, _options: unknown, command: Command) =>
-      runCommand(command, async (context) => {
-        const removedServer = requireContext(readStoredLogins(credentialsPath(context.io)), name)
-        await updateStoredLogins(context, (stored) => {
-          const { [requireContext(stored, name).name]: _removed, ...contexts } = stored.contexts
-          return { ...stored, contexts }
-        })
-        printContext(context, { name, server: removedServer.url }, 'Removed')
-      }),
-    )
+    .examples('otpd context remove local')
+    .run(async (context, name: string) => {
+      const removedServer = requireContext(readStoredLogins(credentialsPath(context.io)), name)
+      await updateStoredLogins(context, (stored) => {
+        const { [requireContext(stored, name).name]: _removed, ...contexts } = stored.contexts
+        return { ...stored, contexts }
+      })
+      printContext(context, { name, server: removedServer.url }, 'Removed')
+    })
 }
 
 /** Lists contexts in the shape that --json prints; no server is called. */

@@ -1,9 +1,8 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createContext, type Context, type RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
+import { createContext, type Context } from '../context.ts'
 import { startRefusedError } from '../host/commands.ts'
 import { requireConfig } from '../host/config.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
@@ -18,21 +17,19 @@ type RunCommandLine = (argv: string[], io: Io) => Promise<number>
 const phone = '+14155550132'
 
 /** Registers `otpd demo`. @param runCommandLine runs the commands that the demo shows */
-export function addDemoCommand(program: Command, runCommand: RunCommand, runCommandLine: RunCommandLine) {
+export function addDemoCommand(program: CliCommand, runCommandLine: RunCommandLine) {
   program
     .command('demo')
     .description('show a code sent and verified, on a server of its own that leaves nothing behind')
-    .addHelpText('after', examples('otpd demo'))
-    .action((_options: unknown, command: Command) =>
-      runCommand(command, async (context) => {
-        const folder = mkdtempSync(join(tmpdir(), 'otpd-demo-'))
-        process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-        process.once('SIGHUP', () => process.exit(exitCodes.hungUp))
-        return await runUntilInterrupted(context.io, (signal) =>
-          showDemo(context, { folder, signal, runCommandLine }),
-        )
-      }),
-    )
+    .examples('otpd demo')
+    .run(async (context) => {
+      const folder = mkdtempSync(join(tmpdir(), 'otpd-demo-'))
+      process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+      process.once('SIGHUP', () => process.exit(exitCodes.hungUp))
+      return await runUntilInterrupted(context.io, (signal) =>
+        showDemo(context, { folder, signal, runCommandLine }),
+      )
+    })
 }
 
 type Demo = { folder: string; signal: AbortSignal; runCommandLine: RunCommandLine }

@@ -1,7 +1,7 @@
-import { Option, type Command } from 'commander'
+import { Option } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { FoundSection } from '../../src/docs/search-guides.ts'
-import type { Context, RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
+import type { Context } from '../context.ts'
 import { exitCodes, usageError } from '../terminal/errors.ts'
 import { formatMarkdown } from '../terminal/markdown.ts'
 import { page } from '../terminal/pager.ts'
@@ -17,7 +17,7 @@ type Guide = { name: string; section: string; title: string }
 const columnsMax = 100
 
 /** Registers `otpd docs`. */
-export function addDocsCommand(program: Command, runCommand: RunCommand) {
+export function addDocsCommand(program: CliCommand) {
   program
     .command('docs')
     .argument('[guide]', 'name of a guide, like webhooks; without one, all are listed')
@@ -29,27 +29,22 @@ export function addDocsCommand(program: Command, runCommand: RunCommand) {
         .choices(['text', 'md'])
         .default('text'),
     )
-    .addHelpText(
-      'after',
-      examples(
-        'otpd docs',
-        'otpd docs webhooks',
-        'otpd docs --search resend',
-        'otpd docs agents --format md > AGENTS-otpd.md',
-      ),
+    .examples(
+      'otpd docs',
+      'otpd docs webhooks',
+      'otpd docs --search resend',
+      'otpd docs agents --format md > AGENTS-otpd.md',
     )
-    .action((name: string | undefined, { list, search, format }: Options, command: Command) =>
-      runCommand(command, async (context) => {
-        const isMarkdown = format === 'md'
-        if (isMarkdown && (search !== undefined || context.output.json))
-          throw usageError('--format md goes with neither --search nor --json.', 'Leave one of them out.')
-        if (search !== undefined) return await findSections(context, search)
-        const guides = await readGuides()
-        if (name === undefined || list)
-          return isMarkdown ? context.io.writeOut(await readText('llms.txt')) : listGuides(context, guides)
-        return await showGuide(context, guides, name, isMarkdown)
-      }),
-    )
+    .run(async (context, name: string | undefined, { list, search, format }: Options) => {
+      const isMarkdown = format === 'md'
+      if (isMarkdown && (search !== undefined || context.output.json))
+        throw usageError('--format md goes with neither --search nor --json.', 'Leave one of them out.')
+      if (search !== undefined) return await findSections(context, search)
+      const guides = await readGuides()
+      if (name === undefined || list)
+        return isMarkdown ? context.io.writeOut(await readText('llms.txt')) : listGuides(context, guides)
+      return await showGuide(context, guides, name, isMarkdown)
+    })
 }
 
 /** @throws Error if the build left the file out */

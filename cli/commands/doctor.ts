@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { LoadedConfig } from '../../src/config/config.ts'
 import type {
   BackupInspection,
@@ -7,7 +7,7 @@ import type {
   HostInspection,
   SharedInspection,
 } from '../../src/host/host.ts'
-import type { Context, RunCommand } from '../context.ts'
+import type { Context } from '../context.ts'
 import { alertChecks } from '../doctor/alerts.ts'
 import { backupChecks, missingBackupChecks } from '../doctor/backups.ts'
 import { certificateChecks } from '../../src/shared/certificate-checks.ts'
@@ -24,7 +24,6 @@ import { programCheck, terminalCheck } from '../doctor/terminal.ts'
 import type { OnStep } from '../../src/shared/progress.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import { withProgress } from '../terminal/progress.ts'
-import { examples } from '../help.ts'
 import { addHostFlags, type HostFlags } from '../host/commands.ts'
 import type { Io } from '../terminal/io.ts'
 import { isLoopback } from '../../src/shared/loopback.ts'
@@ -34,48 +33,46 @@ import { shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 /** Registers the doctor command. */
-export function addDoctorCommand(program: Command, runCommand: RunCommand) {
+export function addDoctorCommand(program: CliCommand) {
   addHostFlags(
     program
       .command('doctor')
       .description('check server, configuration, data, login and live sending for problems'),
   )
     .option('--deep', 'also compare every index of the database with its table; reads the whole file')
-    .addHelpText('after', examples('otpd doctor', 'otpd doctor --deep', 'otpd doctor --json'))
-    .action((flags: HostFlags & { deep?: true }, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, output } = context
-        const isDeep = flags.deep === true
-        const { loaded, running } = await loadAndFindServer(flags)
-        const connection = tryConnect(context, running?.url)
-        const localServer = await withProgress(context, (onStep) =>
-          inspectLocalServer(loaded, running, connection, {
-            isDeep,
-            // Scripts wait for a deep check only.
-            ...((isDeep || !output.json) && { onStep }),
-          }),
-        )
-        const found = [
-          ...localServerChecks(context, localServer),
-          ...('checks' in connection
-            ? connection.checks
-            : await serverChecks(context, connection, { isHeld: isServerRunning(localServer) })),
-          ...(await liveSendingChecks(context, localServer)),
-          ...(await operatorAlertChecks(localServer)),
-          programCheck(io),
-          terminalCheck(io, output),
-        ]
-        const checks = found.map((check) => ({
-          ...check,
-          remedy: check.remedy && output.complete(check.remedy),
-        }))
-        const isHealthy = checks.every(({ status }) => status !== 'fault')
-        output.printResult(JSON.stringify({ data: { checks, ok: isHealthy } }), () =>
-          checksText(checks, output.paint, output.columns()),
-        )
-        return isHealthy ? exitCodes.done : exitCodes.negative
-      }),
-    )
+    .examples('otpd doctor', 'otpd doctor --deep', 'otpd doctor --json')
+    .run(async (context, flags: HostFlags & { deep?: true }) => {
+      const { io, output } = context
+      const isDeep = flags.deep === true
+      const { loaded, running } = await loadAndFindServer(flags)
+      const connection = tryConnect(context, running?.url)
+      const localServer = await withProgress(context, (onStep) =>
+        inspectLocalServer(loaded, running, connection, {
+          isDeep,
+          // Scripts wait for a deep check only.
+          ...((isDeep || !output.json) && { onStep }),
+        }),
+      )
+      const found = [
+        ...localServerChecks(context, localServer),
+        ...('checks' in connection
+          ? connection.checks
+          : await serverChecks(context, connection, { isHeld: isServerRunning(localServer) })),
+        ...(await liveSendingChecks(context, localServer)),
+        ...(await operatorAlertChecks(localServer)),
+        programCheck(io),
+        terminalCheck(io, output),
+      ]
+      const checks = found.map((check) => ({
+        ...check,
+        remedy: check.remedy && output.complete(check.remedy),
+      }))
+      const isHealthy = checks.every(({ status }) => status !== 'fault')
+      output.printResult(JSON.stringify({ data: { checks, ok: isHealthy } }), () =>
+        checksText(checks, output.paint, output.columns()),
+      )
+      return isHealthy ? exitCodes.done : exitCodes.negative
+    })
 }
 
 /**

@@ -1,4 +1,5 @@
-import { Option, type Command } from 'commander'
+import { Option } from 'commander'
+import type { CliCommand } from './command.ts'
 import {
   keysOf,
   mapProperties,
@@ -19,6 +20,9 @@ type FieldOption<V> = {
   /** The option may be given several times. */
   | { isRepeatable: true; parse(texts: readonly string[]): V }
 )
+
+/** Values of the options that were passed, as the body of a command gets them. */
+export type OptionValues = Readonly<Record<string, unknown>>
 
 /** Options of a command by the property of the request body that they set; the compiler wants all of them. */
 export type FieldOptions<Body> = { [K in keyof Body]-?: FieldOption<Exclude<Body[K], undefined>> }
@@ -79,7 +83,7 @@ function settingOption(field: FieldDefinition): FieldOption<ReturnType<typeof pa
 }
 
 /** Registers the options on a command. */
-export function addFieldOptions<Body>(command: Command, options: FieldOptions<Body>): Command {
+export function addFieldOptions<Body>(command: CliCommand, options: FieldOptions<Body>): CliCommand {
   for (const key of keysOf(options)) {
     const { flags, help, choices, isRepeatable } = options[key]
     const option = new Option(flags, help)
@@ -92,11 +96,11 @@ export function addFieldOptions<Body>(command: Command, options: FieldOptions<Bo
 }
 
 /** Reads the properties of a request body from the options that were passed. */
-export function readFields<Body>(command: Command, options: FieldOptions<Body>): Partial<Body> {
+export function readFields<Body>(values: OptionValues, options: FieldOptions<Body>): Partial<Body> {
   const fields: Partial<Body> = {}
   for (const key of keysOf(options)) {
     const option = options[key]
-    const value: unknown = command.getOptionValue(new Option(option.flags).attributeName())
+    const value = values[new Option(option.flags).attributeName()]
     if (option.isRepeatable && Array.isArray(value)) fields[key] = option.parse(value.map(String))
     if (!option.isRepeatable && typeof value === 'string') fields[key] = option.parse(value)
   }
@@ -108,8 +112,8 @@ export function readFields<Body>(command: Command, options: FieldOptions<Body>):
  *
  * @throws a usage error if there are none
  */
-export function readChanges<Body>(command: Command, options: FieldOptions<Body>): Partial<Body> {
-  const changes = readFields(command, options)
+export function readChanges<Body>(values: OptionValues, options: FieldOptions<Body>): Partial<Body> {
+  const changes = readFields(values, options)
   if (Object.keys(changes).length > 0) return changes
   const names = keysOf(options).map((key) => longFlag(options[key].flags))
   throw usageError('There is nothing to change.', `Pass ${names.slice(0, -1).join(', ')} or ${names.at(-1)}.`)

@@ -1,10 +1,8 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { findApplication, findGuardRule, listApplicationNames } from '../client/find.ts'
 import { describeWideRule, readEnd } from '../client/guard-rules.ts'
 import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { GuardListRule } from '../client/resources.ts'
-import type { RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
 import { confirm } from '../terminal/confirm.ts'
 import type { Output } from '../terminal/output.ts'
 import { countryFlags, countryHelp, type CountryOption } from './country-option.ts'
@@ -14,7 +12,7 @@ import { printable } from '../terminal/text.ts'
 type RuleOptions = { for?: string; app?: string } & CountryOption
 
 /** Registers the commands that allow and deny destinations and networks. They call the server. */
-export function addGuardRuleCommands(guard: Command, runCommand: RunCommand) {
+export function addGuardRuleCommands(guard: CliCommand) {
   const addRuleCommand = (effect: GuardListRule['effect'], description: string, exampleLines: string[]) =>
     guard
       .command(effect)
@@ -26,35 +24,33 @@ export function addGuardRuleCommands(guard: Command, runCommand: RunCommand) {
       .option('--for <time>', 'how long it applies, like 30m, 24h or 7d (default: until it is removed)')
       .option('--app <id|name>', 'only messages of this application (default: all of yours)')
       .option(countryFlags, countryHelp)
-      .addHelpText('after', examples(...exampleLines))
-      .action((value: string, options: RuleOptions, command: Command) =>
-        runCommand(command, async (context) => {
-          const { io, connect, output } = context
-          const expiresAt = options.for === undefined ? undefined : readEnd(options.for, io.now())
-          const { api } = connect()
-          const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
-          const { country } = options
-          const question = describeWideRule(effect, value)
-          if (question !== null)
-            await confirm(context, {
-              isReversible: true,
-              find: async () => value,
-              describe: async () => ({ question, name: value }),
-            })
-          const optional = {
-            ...(country && { country }),
-            ...(appId && { appId }),
-            ...(expiresAt && { expiresAt }),
-          }
-          const body = { effect, value, ...optional }
-          const response = await api.asDeveloper('POST', '/v1/guard/rules', { body })
-          const { data } = response
-          output.printResult(response.body, () => data.id)
-          const end = data.expiresAt === null ? '' : ` until ${output.formatTime(data.expiresAt)}`
-          const done = effect === 'allow' ? 'allowed' : 'denied'
-          output.note(`${output.paintError.green('✓')} ${data.target} ${printable(data.value)} ${done}${end}`)
-        }),
-      )
+      .examples(...exampleLines)
+      .run(async (context, value: string, options: RuleOptions) => {
+        const { io, connect, output } = context
+        const expiresAt = options.for === undefined ? undefined : readEnd(options.for, io.now())
+        const { api } = connect()
+        const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
+        const { country } = options
+        const question = describeWideRule(effect, value)
+        if (question !== null)
+          await confirm(context, {
+            isReversible: true,
+            find: async () => value,
+            describe: async () => ({ question, name: value }),
+          })
+        const optional = {
+          ...(country && { country }),
+          ...(appId && { appId }),
+          ...(expiresAt && { expiresAt }),
+        }
+        const body = { effect, value, ...optional }
+        const response = await api.asDeveloper('POST', '/v1/guard/rules', { body })
+        const { data } = response
+        output.printResult(response.body, () => data.id)
+        const end = data.expiresAt === null ? '' : ` until ${output.formatTime(data.expiresAt)}`
+        const done = effect === 'allow' ? 'allowed' : 'denied'
+        output.note(`${output.paintError.green('✓')} ${data.target} ${printable(data.value)} ${done}${end}`)
+      })
 
   addRuleCommand('allow', 'let codes pass the allowances of the guard', [
     'otpd guard allow +14155550100 --for 24h --app web',
@@ -67,40 +63,36 @@ export function addGuardRuleCommands(guard: Command, runCommand: RunCommand) {
   ])
 
   addListOptions(guard.command('rules').description('list your rules that allow and deny, newest first'))
-    .addHelpText('after', examples('otpd guard rules', 'otpd guard rules --json'))
-    .action((options: ListOptions, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const response = await api.asDeveloper('GET', '/v1/guard/rules', { query: listQuery(options) })
-        const hasApps = response.data.some(({ appId }) => appId !== null)
-        const applications = hasApps ? await listApplicationNames(api) : []
-        const names = new Map(applications.map(({ id, name }) => [id, name]))
-        output.printResult(
-          response.body,
-          () => rulesText(response.data, names, output),
-          response.data.map(({ id }) => id),
-        )
-        printNextPageHint(output, response)
-      }),
-    )
+    .examples('otpd guard rules', 'otpd guard rules --json')
+    .run(async ({ connect, output }, options: ListOptions) => {
+      const { api } = connect()
+      const response = await api.asDeveloper('GET', '/v1/guard/rules', { query: listQuery(options) })
+      const hasApps = response.data.some(({ appId }) => appId !== null)
+      const applications = hasApps ? await listApplicationNames(api) : []
+      const names = new Map(applications.map(({ id, name }) => [id, name]))
+      output.printResult(
+        response.body,
+        () => rulesText(response.data, names, output),
+        response.data.map(({ id }) => id),
+      )
+      printNextPageHint(output, response)
+    })
 
   guard
     .command('remove')
     .alias('rm')
     .argument('<rule>', 'id or value of the rule')
     .description('remove a rule that allows or denies')
-    .addHelpText('after', examples('otpd guard remove +882'))
-    .action((idOrValue: string, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const id = await findGuardRule(api, idOrValue)
-        const response = await api.asDeveloper('DELETE', '/v1/guard/rules/:id', { params: { id } })
-        output.printResult(
-          response.body,
-          () => `${output.paint.green('✓')} rule ${output.paint.bold(printable(idOrValue))} removed`,
-        )
-      }),
-    )
+    .examples('otpd guard remove +882')
+    .run(async ({ connect, output }, idOrValue: string) => {
+      const { api } = connect()
+      const id = await findGuardRule(api, idOrValue)
+      const response = await api.asDeveloper('DELETE', '/v1/guard/rules/:id', { params: { id } })
+      output.printResult(
+        response.body,
+        () => `${output.paint.green('✓')} rule ${output.paint.bold(printable(idOrValue))} removed`,
+      )
+    })
 }
 
 function rulesText(rules: GuardListRule[], names: ReadonlyMap<string, string>, output: Output) {

@@ -1,20 +1,18 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { HostGuardStatus } from '../../src/host/host.ts'
-import { examples } from '../help.ts'
 import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
 import { loadServerConfig } from '../host/config.ts'
 import { findRunning, noteRunning } from '../host/running.ts'
 import { addGuardRuleCommands } from './guard-rules.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../context.ts'
 import { kept, wrapped } from '../terminal/table.ts'
 import { printable, zonedTime } from '../terminal/text.ts'
 
 /** Registers the commands for the guard against SMS pumping. */
-export function addGuardCommands(program: Command, runCommand: RunCommand) {
+export function addGuardCommands(program: CliCommand) {
   const guard = program.command('guard').description('protection against SMS pumping')
 
-  addGuardRuleCommands(guard, runCommand)
+  addGuardRuleCommands(guard)
 
   addHostFlags(
     guard
@@ -23,23 +21,21 @@ export function addGuardCommands(program: Command, runCommand: RunCommand) {
         "show the allowances with what is spent of them, and what was flagged and blocked (run on the server's machine)",
       ),
   )
-    .addHelpText('after', examples('otpd guard status', 'otpd guard status --json'))
-    .action((options: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const running = await findRunning(await loadServerConfig(options, 'host command'))
-        const status = await withHost(context, options, 'read', (host) =>
-          host.guardStatus(running?.config.guard),
+    .examples('otpd guard status', 'otpd guard status --json')
+    .run(async (context, options: HostFlags) => {
+      const running = await findRunning(await loadServerConfig(options, 'host command'))
+      const status = await withHost(context, options, 'read', (host) =>
+        host.guardStatus(running?.config.guard),
+      )
+      const { output } = context
+      output.printResult(JSON.stringify({ data: status }), () => statusText(status, output))
+      if (running !== null) noteRunning(output, 'rules', running)
+      if (status.mode === 'monitor' && status.countries.length > 0) {
+        output.note(
+          'The guard only monitors. To block messages, configure a provider and remove mode from [guard], or set it to "enforce".',
         )
-        const { output } = context
-        output.printResult(JSON.stringify({ data: status }), () => statusText(status, output))
-        if (running !== null) noteRunning(output, 'rules', running)
-        if (status.mode === 'monitor' && status.countries.length > 0) {
-          output.note(
-            'The guard only monitors. To block messages, configure a provider and remove mode from [guard], or set it to "enforce".',
-          )
-        }
-      }),
-    )
+      }
+    })
 }
 
 const modes = {

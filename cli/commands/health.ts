@@ -1,36 +1,33 @@
-import type { Command } from 'commander'
-import { durationMs, type RunCommand } from '../context.ts'
+import type { CliCommand } from './command.ts'
+import { durationMs } from '../context.ts'
 import { exitCodes } from '../terminal/errors.ts'
-import { examples } from '../help.ts'
 import { checkHealth, type Health } from '../client/health.ts'
 import type { Io } from '../terminal/io.ts'
 
 const pollIntervalMs = 200
 
 /** Registers the health command. */
-export function addHealthCommand(program: Command, runCommand: RunCommand) {
+export function addHealthCommand(program: CliCommand) {
   program
     .command('health')
     .description('check whether a server is up and ready')
     .option('--wait <time>', 'wait up to this long until it is ready, like 30s')
-    .addHelpText('after', examples('otpd health', 'otpd health --wait 30s --quiet'))
-    .action((options: { wait?: string }, command: Command) =>
-      runCommand(command, async ({ io, connect, output }) => {
-        const deadlineMs = io.now() + (options.wait === undefined ? 0 : durationMs(options.wait, '--wait'))
-        const connection = connect()
-        const { server } = connection
-        const { response, notReadyReason } = await waitUntilHealthy(io, deadlineMs, () =>
-          checkHealth(connection),
-        )
-        const { paint } = output
-        output.printResult(response.body, () =>
-          notReadyReason === null
-            ? `${paint.green('●')} ${server.url} is operational`
-            : `${paint.red('✗')} ${server.url} is not ready: ${notReadyReason}`,
-        )
-        return notReadyReason === null ? exitCodes.done : exitCodes.negative
-      }),
-    )
+    .examples('otpd health', 'otpd health --wait 30s --quiet')
+    .run(async ({ io, connect, output }, options: { wait?: string }) => {
+      const deadlineMs = io.now() + (options.wait === undefined ? 0 : durationMs(options.wait, '--wait'))
+      const connection = connect()
+      const { server } = connection
+      const { response, notReadyReason } = await waitUntilHealthy(io, deadlineMs, () =>
+        checkHealth(connection),
+      )
+      const { paint } = output
+      output.printResult(response.body, () =>
+        notReadyReason === null
+          ? `${paint.green('●')} ${server.url} is operational`
+          : `${paint.red('✗')} ${server.url} is not ready: ${notReadyReason}`,
+      )
+      return notReadyReason === null ? exitCodes.done : exitCodes.negative
+    })
 }
 
 async function waitUntilHealthy(io: Io, deadlineMs: number, check: () => Promise<Health>): Promise<Health> {

@@ -1,7 +1,6 @@
-import type { Command } from 'commander'
-import type { Context, RunCommand } from '../context.ts'
+import type { CliCommand } from './command.ts'
+import type { Context } from '../context.ts'
 import { usageError, type ExitCode } from '../terminal/errors.ts'
-import { examples } from '../help.ts'
 import { followInbox } from '../client/follow-inbox.ts'
 import { runUntilInterrupted } from '../terminal/interrupt.ts'
 import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
@@ -17,17 +16,15 @@ type Options = ListOptions & { tail?: true; follow?: true }
 const tailLimitDefault = '20'
 
 /** Registers the inbox command. */
-export function addInboxCommand(program: Command, runCommand: RunCommand) {
+export function addInboxCommand(program: CliCommand) {
   addListOptions(
     program.command('inbox').description('show codes that were kept in the inbox instead of sent'),
   )
     .option('-t, --tail', 'show the last 20, then follow new ones until Ctrl+C')
     .addOption(followAlias())
-    .addHelpText('after', examples('otpd inbox', 'otpd inbox --tail', 'otpd inbox --limit 1 --json'))
-    .action((options: Options, command: Command) =>
-      runCommand(command, (context) =>
-        (options.tail ?? options.follow) ? tailInbox(context, options) : showInbox(context, options),
-      ),
+    .examples('otpd inbox', 'otpd inbox --tail', 'otpd inbox --limit 1 --json')
+    .run((context, options: Options) =>
+      (options.tail ?? options.follow) ? tailInbox(context, options) : showInbox(context, options),
     )
 }
 

@@ -1,7 +1,7 @@
-import { Option, type Command } from 'commander'
-import type { Context, RunCommand } from '../context.ts'
+import { Option } from 'commander'
+import type { CliCommand } from './command.ts'
+import type { Context } from '../context.ts'
 import { usageError, type ExitCode } from '../terminal/errors.ts'
-import { examples } from '../help.ts'
 import { findApplication, findOtpRequest, listApplicationNames } from '../client/find.ts'
 import { followLog } from '../client/follow-log.ts'
 import { runUntilInterrupted } from '../terminal/interrupt.ts'
@@ -36,7 +36,7 @@ const logStart = `evt_${'0'.repeat(26)}`
 export const followAlias = () => new Option('-f, --follow').hideHelp()
 
 /** Registers the logs command. */
-export function addLogsCommand(program: Command, runCommand: RunCommand) {
+export function addLogsCommand(program: CliCommand) {
   program
     .command('logs')
     .usage('[options]')
@@ -55,25 +55,16 @@ export function addLogsCommand(program: Command, runCommand: RunCommand) {
       '--limit <number>',
       `maximum number of newest events (default ${limitDefault}; with --since ${limitMax})`,
     )
-    .addHelpText(
-      'after',
-      examples(
-        'otpd logs',
-        'otpd logs --type otp.failed,otp.expired --since 1h --json',
-        'otpd logs --tail --app web',
-      ),
+    .examples(
+      'otpd logs',
+      'otpd logs --type otp.failed,otp.expired --since 1h --json',
+      'otpd logs --tail --app web',
     )
-    .action((action: string | undefined, options: Options, command: Command) =>
-      runCommand(command, async (context) => {
-        if (action !== undefined && action !== 'tail')
-          throw usageError(`Unknown argument '${action}'.`, 'See: otpd logs --help')
-        return await showLogs(
-          context,
-          options,
-          (options.tail ?? options.follow) === true || action === 'tail',
-        )
-      }),
-    )
+    .run(async (context, action: string | undefined, options: Options) => {
+      if (action !== undefined && action !== 'tail')
+        throw usageError(`Unknown argument '${action}'.`, 'See: otpd logs --help')
+      return await showLogs(context, options, (options.tail ?? options.follow) === true || action === 'tail')
+    })
 }
 
 async function showLogs(context: Context, options: Options, isTail: boolean): Promise<ExitCode | void> {

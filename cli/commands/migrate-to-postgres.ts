@@ -1,7 +1,6 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { HostMove, HostMoveStep } from '../../src/host/host.ts'
-import type { Context, RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
+import type { Context } from '../context.ts'
 import { addHostFlags, asCliError, type HostFlags } from '../host/commands.ts'
 import { loadMoveConfig } from '../host/config.ts'
 import { nameDataDir } from '../host/name-data-dir.ts'
@@ -13,7 +12,7 @@ import { formatFacts, printable } from '../terminal/text.ts'
 type MoveFlags = HostFlags & { dryRun?: boolean; restart?: boolean }
 
 /** Registers `otpd migrate to-postgres`. */
-export function addMoveCommand(migrate: Command, runCommand: RunCommand) {
+export function addMoveCommand(migrate: CliCommand) {
   addHostFlags(
     migrate
       .command('to-postgres')
@@ -21,45 +20,40 @@ export function addMoveCommand(migrate: Command, runCommand: RunCommand) {
   )
     .option('--dry-run', 'check everything and count the rows, and change nothing')
     .option('--restart', 'begin again after a move that was interrupted')
-    .addHelpText(
-      'after',
-      examples(
-        'otpd migrate to-postgres --dry-run',
-        'otpd migrate to-postgres',
-        'otpd migrate to-postgres --yes',
-      ),
+    .examples(
+      'otpd migrate to-postgres --dry-run',
+      'otpd migrate to-postgres',
+      'otpd migrate to-postgres --yes',
     )
-    .action((options: MoveFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const { source, config, target } = await loadMoveConfig(options)
-        await nameDataDir(context, source)
-        const dryRun = options.dryRun === true
-        if (!dryRun) await confirmMove(context, target.url)
-        const { moveDataDir } = await import('../../src/server/bundle.ts')
-        const result = await withProgress(context, (onStep) =>
-          moveDataDir(
-            { config, target, warn: output.warn },
-            {
-              dryRun,
-              restart: options.restart === true,
-              onStep: (step) => onStep(toProgress(step)),
-            },
-          ),
-        ).catch((error: unknown) => {
-          throw asCliError(error)
-        })
-        output.printResult(JSON.stringify({ data: result }), () => formatResult(context, result))
-        if (result.outcome === 'checked') output.suggestNext('otpd migrate to-postgres')
-        else {
-          output.note(
-            `This data directory no longer serves. Keep its master key: every node needs it (OTPD_MASTER_KEY_FILE).
+    .run(async (context, options: MoveFlags) => {
+      const { output } = context
+      const { source, config, target } = await loadMoveConfig(options)
+      await nameDataDir(context, source)
+      const dryRun = options.dryRun === true
+      if (!dryRun) await confirmMove(context, target.url)
+      const { moveDataDir } = await import('../../src/server/bundle.ts')
+      const result = await withProgress(context, (onStep) =>
+        moveDataDir(
+          { config, target, warn: output.warn },
+          {
+            dryRun,
+            restart: options.restart === true,
+            onStep: (step) => onStep(toProgress(step)),
+          },
+        ),
+      ).catch((error: unknown) => {
+        throw asCliError(error)
+      })
+      output.printResult(JSON.stringify({ data: result }), () => formatResult(context, result))
+      if (result.outcome === 'checked') output.suggestNext('otpd migrate to-postgres')
+      else {
+        output.note(
+          `This data directory no longer serves. Keep its master key: every node needs it (OTPD_MASTER_KEY_FILE).
 SQLite backups still contain people whom you erase from now on: delete them once you no longer need them.`,
-          )
-          output.suggestNext('otpd serve')
-        }
-      }),
-    )
+        )
+        output.suggestNext('otpd serve')
+      }
+    })
 }
 
 /** Asks before the move: afterwards the data directory refuses to serve, and only a backup leads back. */

@@ -1,53 +1,47 @@
-import type { Command } from 'commander'
-import { examples } from '../help.ts'
+import type { CliCommand } from './command.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
-import type { RunCommand } from '../context.ts'
 import { addMoveCommand } from './migrate-to-postgres.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { kept } from '../terminal/table.ts'
 import { printable } from '../terminal/text.ts'
 
 /** Registers the migrate commands. */
-export function addMigrateCommands(program: Command, runCommand: RunCommand) {
+export function addMigrateCommands(program: CliCommand) {
   const migrate = program.command('migrate').description('migrations of the database')
 
   addHostFlags(migrate.command('status').description('show applied and pending migrations'))
-    .addHelpText('after', examples('otpd migrate status', 'otpd migrate status --json'))
-    .action((options: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const { paint } = output
-        const status = await withDataDir(context, options, (host, needs) => host.migrationStatus(needs))
-        output.printResult(JSON.stringify({ data: status }), () =>
-          output.formatTable(
-            ['MIGRATION', kept('STATUS')],
-            [
-              ...status.applied.map((name) => [printable(name), paint.green('applied')]),
-              ...status.pending.map((name) => [name, paint.yellow('pending')]),
-            ],
-          ),
-        )
-        if (status.pending.length > 0) output.suggestNext('otpd migrate up')
-      }),
-    )
+    .examples('otpd migrate status', 'otpd migrate status --json')
+    .run(async (context, options: HostFlags) => {
+      const { output } = context
+      const { paint } = output
+      const status = await withDataDir(context, options, (host, needs) => host.migrationStatus(needs))
+      output.printResult(JSON.stringify({ data: status }), () =>
+        output.formatTable(
+          ['MIGRATION', kept('STATUS')],
+          [
+            ...status.applied.map((name) => [printable(name), paint.green('applied')]),
+            ...status.pending.map((name) => [name, paint.yellow('pending')]),
+          ],
+        ),
+      )
+      if (status.pending.length > 0) output.suggestNext('otpd migrate up')
+    })
 
-  addMoveCommand(migrate, runCommand)
+  addMoveCommand(migrate)
   addHostFlags(migrate.command('up').description('apply pending migrations; SQLite is backed up first'))
-    .addHelpText('after', examples('otpd migrate up'))
-    .action((options: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const noteDrain = (name: string) =>
-          output.note(`${name} waits 25 s, so that nodes of older versions drain before it is applied.`)
-        const result = await withProgress(context, (onStep) =>
-          withDataDir(context, options, (host, needs) => host.migrateUp({ ...needs, onStep }, noteDrain)),
-        )
-        output.printResult(JSON.stringify({ data: result }), () => {
-          const tick = output.paint.green('✓')
-          if (result.migrated.length === 0) return `${tick} The database is up to date`
-          return [`${tick} Migrated`, ...result.migrated.map((name) => `  ${name}`)].join('\n')
-        })
-        if (result.backup !== null) output.note(`Backup made before the migration: ${result.backup}`)
-      }),
-    )
+    .examples('otpd migrate up')
+    .run(async (context, options: HostFlags) => {
+      const { output } = context
+      const noteDrain = (name: string) =>
+        output.note(`${name} waits 25 s, so that nodes of older versions drain before it is applied.`)
+      const result = await withProgress(context, (onStep) =>
+        withDataDir(context, options, (host, needs) => host.migrateUp({ ...needs, onStep }, noteDrain)),
+      )
+      output.printResult(JSON.stringify({ data: result }), () => {
+        const tick = output.paint.green('✓')
+        if (result.migrated.length === 0) return `${tick} The database is up to date`
+        return [`${tick} Migrated`, ...result.migrated.map((name) => `  ${name}`)].join('\n')
+      })
+      if (result.backup !== null) output.note(`Backup made before the migration: ${result.backup}`)
+    })
 }

@@ -1,4 +1,5 @@
-import { Argument, type Command } from 'commander'
+import { Argument } from 'commander'
+import type { CliCommand } from './command.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
 import {
   idempotencyHeaders,
@@ -8,8 +9,6 @@ import {
 } from '../client/idempotency.ts'
 import { channelName } from '../client/log-lines.ts'
 import type { Route } from '../client/routes.ts'
-import type { RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 import { addFieldOptions, readFields, type FieldOptions } from './field-options.ts'
@@ -22,8 +21,7 @@ const outcomes = ['verified', 'failed'] as const
 
 /** Registers `otpd otp deliver` and `otpd otp outcome`. */
 export function addOtpDeliverCommands(
-  otp: Command,
-  runCommand: RunCommand,
+  otp: CliCommand,
   {
     fields,
     phoneHelp,
@@ -36,30 +34,28 @@ export function addOtpDeliverCommands(
     .description('deliver a code of your own to a phone; otpd does not keep or check it')
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .option('--env-file <path>', envFileHelp)
-    .addHelpText('after', examples('otpd otp deliver +14155550100 907155 --env-file .env.otpd'))
-    .action((phone: string, code: string, options: DeliverOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const { api, credentials } = connectAsApplication(context, options)
-        const body = { phone, code, ...readFields(command, fields) }
-        const call = { body, headers: idempotencyHeaders(options) }
-        const response = await api.asApplication('POST', '/v1/otp/deliver', credentials, call)
-        const { data } = response
-        const outcome = data.status === 'sent' ? 'was sent' : 'may have been sent'
-        output.printResult(
-          response.body,
-          () =>
-            [
-              `${output.paint.green('✓')} The code ${outcome} to ${output.paint.bold(printable(data.phone))} by ${channelName(data.channel)}`,
-              formatFacts([['Message', data.id]], output.paint),
-            ].join('\n'),
-          [data.id],
-        )
-        const { envFile } = options
-        const envFileFlag = envFile === undefined ? '' : ` --env-file ${shellWord(envFile)}`
-        output.suggestNext(`otpd otp outcome ${data.id} verified${envFileFlag}`)
-      }),
-    )
+    .examples('otpd otp deliver +14155550100 907155 --env-file .env.otpd')
+    .run(async (context, phone: string, code: string, options: DeliverOptions) => {
+      const { output } = context
+      const { api, credentials } = connectAsApplication(context, options)
+      const body = { phone, code, ...readFields(options, fields) }
+      const call = { body, headers: idempotencyHeaders(options) }
+      const response = await api.asApplication('POST', '/v1/otp/deliver', credentials, call)
+      const { data } = response
+      const outcome = data.status === 'sent' ? 'was sent' : 'may have been sent'
+      output.printResult(
+        response.body,
+        () =>
+          [
+            `${output.paint.green('✓')} The code ${outcome} to ${output.paint.bold(printable(data.phone))} by ${channelName(data.channel)}`,
+            formatFacts([['Message', data.id]], output.paint),
+          ].join('\n'),
+        [data.id],
+      )
+      const { envFile } = options
+      const envFileFlag = envFile === undefined ? '' : ` --env-file ${shellWord(envFile)}`
+      output.suggestNext(`otpd otp outcome ${data.id} verified${envFileFlag}`)
+    })
 
   otp
     .command('outcome')
@@ -69,16 +65,14 @@ export function addOtpDeliverCommands(
     )
     .description('report whether a code of your own was entered, as evidence for the guard')
     .option('--env-file <path>', envFileHelp)
-    .addHelpText('after', examples('otpd otp outcome "$MESSAGE_ID" verified --env-file .env.otpd'))
-    .action((id: string, outcome: (typeof outcomes)[number], options: EnvFileOption, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const { api, credentials } = connectAsApplication(context, options)
-        const call = { params: { id }, body: { outcome } }
-        const response = await api.asApplication('POST', '/v1/otp/deliver/:id/outcome', credentials, call)
-        const phone = output.paint.bold(printable(response.data.phone))
-        const result = outcome === 'verified' ? 'was verified' : 'was not verified'
-        output.printResult(response.body, () => `${output.paint.green('✓')} Reported that ${phone} ${result}`)
-      }),
-    )
+    .examples('otpd otp outcome "$MESSAGE_ID" verified --env-file .env.otpd')
+    .run(async (context, id: string, outcome: (typeof outcomes)[number], options: EnvFileOption) => {
+      const { output } = context
+      const { api, credentials } = connectAsApplication(context, options)
+      const call = { params: { id }, body: { outcome } }
+      const response = await api.asApplication('POST', '/v1/otp/deliver/:id/outcome', credentials, call)
+      const phone = output.paint.bold(printable(response.data.phone))
+      const result = outcome === 'verified' ? 'was verified' : 'was not verified'
+      output.printResult(response.body, () => `${output.paint.green('✓')} Reported that ${phone} ${result}`)
+    })
 }

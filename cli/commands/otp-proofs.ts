@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
 import {
   idempotencyHeaders,
@@ -7,8 +7,6 @@ import {
   type IdempotencyOption,
 } from '../client/idempotency.ts'
 import type { Route } from '../client/routes.ts'
-import type { RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
 import { printable } from '../terminal/text.ts'
 import { addFieldOptions, readFields, textOption, type FieldOptions } from './field-options.ts'
 
@@ -18,8 +16,7 @@ const nonce = textOption('--nonce <text>', 'nonce that your backend gave to the 
 
 /** Registers `otpd otp prove` and `otpd otp test-proof`. */
 export function addOtpProofCommands(
-  otp: Command,
-  runCommand: RunCommand,
+  otp: CliCommand,
   {
     fields: common,
     envFileHelp,
@@ -36,42 +33,33 @@ export function addOtpProofCommands(
     .description('verify a phone by a proof instead of a code')
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .option('--env-file <path>', envFileHelp)
-    .addHelpText('after', examples('otpd otp prove - --phone +14155550100 --env-file .env.otpd < token'))
-    .action((token: string, options: EnvFileOption & IdempotencyOption, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, output } = context
-        const { api, credentials } = connectAsApplication(context, options)
-        const read = token === '-' ? (await io.readInput()).trim() : token
-        const body = { type: 'firebase-pnv' as const, token: read, ...readFields(command, fields) }
-        const call = { body, headers: idempotencyHeaders(options) }
-        const response = await api.asApplication('POST', '/v1/otp/proofs', credentials, call)
-        const { phone, requestId, verifiedAt } = response.data
-        output.printResult(
-          response.body,
-          () =>
-            `${output.paint.green('✓')} ${output.paint.bold(printable(phone))} is verified (${output.formatTime(verifiedAt)})`,
-          [requestId],
-        )
-        output.suggestNext(`otpd otp get ${requestId}`)
-      }),
-    )
+    .examples('otpd otp prove - --phone +14155550100 --env-file .env.otpd < token')
+    .run(async (context, token: string, options: EnvFileOption & IdempotencyOption) => {
+      const { io, output } = context
+      const { api, credentials } = connectAsApplication(context, options)
+      const read = token === '-' ? (await io.readInput()).trim() : token
+      const body = { type: 'firebase-pnv' as const, token: read, ...readFields(options, fields) }
+      const call = { body, headers: idempotencyHeaders(options) }
+      const response = await api.asApplication('POST', '/v1/otp/proofs', credentials, call)
+      const { phone, requestId, verifiedAt } = response.data
+      output.printResult(
+        response.body,
+        () =>
+          `${output.paint.green('✓')} ${output.paint.bold(printable(phone))} is verified (${output.formatTime(verifiedAt)})`,
+        [requestId],
+      )
+      output.suggestNext(`otpd otp get ${requestId}`)
+    })
 
   addFieldOptions(otp.command('test-proof'), { nonce })
     .argument('<phone>', 'like +14155550100')
     .description('print a token for any phone, which a server in development mode accepts')
     .option('--env-file <path>', envFileHelp)
-    .addHelpText(
-      'after',
-      examples(
-        'otpd otp test-proof +14155550100 --env-file .env.otpd | otpd otp prove - --env-file .env.otpd',
-      ),
-    )
-    .action((phone: string, options: EnvFileOption, command: Command) =>
-      runCommand(command, async (context) => {
-        const { api, credentials } = connectAsApplication(context, options)
-        const body = { phone, ...readFields(command, { nonce }) }
-        const response = await api.asApplication('POST', '/v1/otp/proofs/test', credentials, { body })
-        context.output.printResult(response.body, () => response.data.token)
-      }),
-    )
+    .examples('otpd otp test-proof +14155550100 --env-file .env.otpd | otpd otp prove - --env-file .env.otpd')
+    .run(async (context, phone: string, options: EnvFileOption) => {
+      const { api, credentials } = connectAsApplication(context, options)
+      const body = { phone, ...readFields(options, { nonce }) }
+      const response = await api.asApplication('POST', '/v1/otp/proofs/test', credentials, { body })
+      context.output.printResult(response.body, () => response.data.token)
+    })
 }

@@ -1,4 +1,5 @@
-import { Option, type Command } from 'commander'
+import { Option } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { Api } from '../client/api.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
 import { isLastDigits } from '../client/last-digits.ts'
@@ -14,8 +15,7 @@ import {
   type OtpStatus,
 } from '../client/otp-text.ts'
 import type { LogEntry, OtpRequest } from '../client/resources.ts'
-import type { Context, RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
+import type { Context } from '../context.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { formatFacts, namedId, printable } from '../terminal/text.ts'
@@ -34,7 +34,7 @@ type Filters = ListOptions & {
 }
 
 /** Registers the commands that show sent codes. */
-export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
+export function addOtpRequestCommands(otp: CliCommand) {
   addListOptions(otp.command('list').alias('ls').description('list sent codes, newest first'))
     .option(
       '--phone <number>',
@@ -49,40 +49,35 @@ export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
     .option(sinceFlags, `only codes sent since this time: ${sinceHelp}`)
     .option('--app <id|name>', 'only codes of this application')
     .addOption(environmentOption('only codes of'))
-    .addHelpText(
-      'after',
-      examples(
-        'otpd otp list',
-        'otpd otp list --phone +14155550100',
-        'otpd otp list --app web --status verified --since 2h --json',
-      ),
+    .examples(
+      'otpd otp list',
+      'otpd otp list --phone +14155550100',
+      'otpd otp list --app web --status verified --since 2h --json',
     )
-    .action((options: Filters, command: Command) =>
-      runCommand(command, async ({ connect, io, output }) => {
-        const { api } = connect()
-        const { app, env: environment, phone, country, since, status } = options
-        const sinceMs = since === undefined ? undefined : parseMoment(since, io.now())
-        const appId = app === undefined ? undefined : await findApplication(api, app)
-        const filters = { ...listQuery(options), appId, environment, phone, country, status }
-        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/otp', { query })
-        const response = await readSince(loadPage, filters, sinceMs, options)
-        const needsNames = output.isForPeople && response.data.length > 0
-        const apps = needsNames ? await listApplicationNames(api) : []
-        const [newest] = response.data
-        const events = needsNames && phone !== undefined && newest ? await fetchEvents(api, newest.id) : null
-        output.printResult(
-          response.body,
-          () => {
-            const table = listText(response.data, apps, options, output)
-            return newest && events ? [table, '', newestText(newest, events, output)].join('\n') : table
-          },
-          response.data.map(({ id }) => id),
-        )
-        if (phone !== undefined && country === undefined && isLastDigits(phone))
-          output.note('Last digits are searched in the newest 500 codes, a whole number or --country in all.')
-        printNextPageHint(output, response)
-      }),
-    )
+    .run(async ({ connect, io, output }, options: Filters) => {
+      const { api } = connect()
+      const { app, env: environment, phone, country, since, status } = options
+      const sinceMs = since === undefined ? undefined : parseMoment(since, io.now())
+      const appId = app === undefined ? undefined : await findApplication(api, app)
+      const filters = { ...listQuery(options), appId, environment, phone, country, status }
+      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/otp', { query })
+      const response = await readSince(loadPage, filters, sinceMs, options)
+      const needsNames = output.isForPeople && response.data.length > 0
+      const apps = needsNames ? await listApplicationNames(api) : []
+      const [newest] = response.data
+      const events = needsNames && phone !== undefined && newest ? await fetchEvents(api, newest.id) : null
+      output.printResult(
+        response.body,
+        () => {
+          const table = listText(response.data, apps, options, output)
+          return newest && events ? [table, '', newestText(newest, events, output)].join('\n') : table
+        },
+        response.data.map(({ id }) => id),
+      )
+      if (phone !== undefined && country === undefined && isLastDigits(phone))
+        output.note('Last digits are searched in the newest 500 codes, a whole number or --country in all.')
+      printNextPageHint(output, response)
+    })
 
   otp
     .command('get')
@@ -92,22 +87,17 @@ export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
       'show a code and everything that happened to it; as the application if you are not logged in',
     )
     .option('--env-file <path>', 'use the credentials of this application instead of your login')
-    .addHelpText(
-      'after',
-      examples('otpd otp get "$REQUEST_ID"', 'otpd otp get "$REQUEST_ID" --env-file .env.otpd --json'),
-    )
-    .action((id: string, options: EnvFileOption, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const { response, loadEvents, loadName } = await readRequest(context, id, options)
-        const [events, appName] = output.isForPeople ? await Promise.all([loadEvents(), loadName()]) : [[]]
-        output.printResult(
-          response.body,
-          () => [requestText(response.data, output, appName), '', timelineText(events, output)].join('\n'),
-          [response.data.id],
-        )
-      }),
-    )
+    .examples('otpd otp get "$REQUEST_ID"', 'otpd otp get "$REQUEST_ID" --env-file .env.otpd --json')
+    .run(async (context, id: string, options: EnvFileOption) => {
+      const { output } = context
+      const { response, loadEvents, loadName } = await readRequest(context, id, options)
+      const [events, appName] = output.isForPeople ? await Promise.all([loadEvents(), loadName()]) : [[]]
+      output.printResult(
+        response.body,
+        () => [requestText(response.data, output, appName), '', timelineText(events, output)].join('\n'),
+        [response.data.id],
+      )
+    })
 }
 
 /** Reads a request as the developer or as the application, and makes a function that reads its events as the same. */

@@ -1,8 +1,6 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
 import type { Route } from '../client/routes.ts'
-import type { RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 import { countryFlags, countryHelp } from './country-option.ts'
@@ -20,7 +18,7 @@ const createOptions: FieldOptions<SessionFields> = {
 }
 
 /** Registers `otpd otp session`. */
-export function addOtpSessionCommands(otp: Command, runCommand: RunCommand, envFileHelp: string) {
+export function addOtpSessionCommands(otp: CliCommand, envFileHelp: string) {
   const session = otp.command('session').description('links to the ready page, each for one user')
 
   addFieldOptions(session.command('create'), createOptions)
@@ -28,39 +26,34 @@ export function addOtpSessionCommands(otp: Command, runCommand: RunCommand, envF
     .description('create a link to the page, and show it as a QR code too')
     .requiredOption('--return-url <url>', 'where the browser returns to; its origin must be allowed')
     .option('--env-file <path>', envFileHelp)
-    .addHelpText(
-      'after',
-      examples(
-        'otpd otp session create --return-url https://shop.example/back --env-file .env.otpd',
-        'otpd otp session create --return-url https://shop.example/back --phone +14155550100 --env-file .env.otpd',
-        "otpd otp session create --return-url https://shop.example/back --template payment --variable amount='9.99 EUR' --variable payee='Ada Books' --env-file .env.otpd",
-      ),
+    .examples(
+      'otpd otp session create --return-url https://shop.example/back --env-file .env.otpd',
+      'otpd otp session create --return-url https://shop.example/back --phone +14155550100 --env-file .env.otpd',
+      "otpd otp session create --return-url https://shop.example/back --template payment --variable amount='9.99 EUR' --variable payee='Ada Books' --env-file .env.otpd",
     )
-    .action((options: EnvFileOption & { returnUrl: string }, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const { api, credentials } = connectAsApplication(context, options)
-        const body = { returnUrl: options.returnUrl, ...readFields(command, createOptions) }
-        const response = await api.asApplication('POST', '/v1/otp/sessions', credentials, { body })
-        const { id, url, expiresAt } = response.data
-        if (output.isForPeople) {
-          const { renderUnicodeCompact } = await import('uqr')
-          // Drawn for a dark terminal; cameras read it inverted too.
-          output.note(renderUnicodeCompact(url, { border: 2 }))
-        }
-        const facts = formatFacts(
-          [
-            ['Session', id],
-            ['Link', url],
-            ['Expires', output.formatTime(expiresAt)],
-          ],
-          output.paint,
-        )
-        output.printResult(response.body, () => facts, [id])
-        const envFile = options.envFile === undefined ? '' : ` --env-file ${shellWord(options.envFile)}`
-        output.suggestNext(`otpd otp session get ${id}${envFile}`)
-      }),
-    )
+    .run(async (context, options: EnvFileOption & { returnUrl: string }) => {
+      const { output } = context
+      const { api, credentials } = connectAsApplication(context, options)
+      const body = { returnUrl: options.returnUrl, ...readFields(options, createOptions) }
+      const response = await api.asApplication('POST', '/v1/otp/sessions', credentials, { body })
+      const { id, url, expiresAt } = response.data
+      if (output.isForPeople) {
+        const { renderUnicodeCompact } = await import('uqr')
+        // Drawn for a dark terminal; cameras read it inverted too.
+        output.note(renderUnicodeCompact(url, { border: 2 }))
+      }
+      const facts = formatFacts(
+        [
+          ['Session', id],
+          ['Link', url],
+          ['Expires', output.formatTime(expiresAt)],
+        ],
+        output.paint,
+      )
+      output.printResult(response.body, () => facts, [id])
+      const envFile = options.envFile === undefined ? '' : ` --env-file ${shellWord(options.envFile)}`
+      output.suggestNext(`otpd otp session get ${id}${envFile}`)
+    })
 
   session
     .command('get')
@@ -68,33 +61,31 @@ export function addOtpSessionCommands(otp: Command, runCommand: RunCommand, envF
     .argument('<session-id>', 'from otp session create')
     .description('show the status of a session, and the phone once it is verified')
     .option('--env-file <path>', envFileHelp)
-    .addHelpText('after', examples('otpd otp session get "$SESSION_ID" --env-file .env.otpd'))
-    .action((id: string, options: EnvFileOption, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const { api, credentials } = connectAsApplication(context, options)
-        const call = { params: { id } }
-        const response = await api.asApplication('GET', '/v1/otp/sessions/:id', credentials, call)
-        const { data } = response
-        const { paint } = output
-        const status = data.status === 'verified' ? paint.green('✓ verified') : data.status
-        const facts = formatFacts(
-          [
-            ['Session', data.id],
-            ['Status', status],
-            ['Phone', data.phone === null ? null : printable(data.phone)],
-            ['Request', data.requestId],
-            ['State', data.state === null ? null : printable(data.state)],
-            ['Template', data.template],
-            ['Amount', data.variables && printable(data.variables.amount)],
-            ['Payee', data.variables && printable(data.variables.payee)],
-            ['Created', output.formatTime(data.createdAt)],
-            ['Expires', output.formatTime(data.expiresAt)],
-            ['Verified', data.verifiedAt === null ? null : output.formatTime(data.verifiedAt)],
-          ],
-          paint,
-        )
-        output.printResult(response.body, () => facts, [data.id])
-      }),
-    )
+    .examples('otpd otp session get "$SESSION_ID" --env-file .env.otpd')
+    .run(async (context, id: string, options: EnvFileOption) => {
+      const { output } = context
+      const { api, credentials } = connectAsApplication(context, options)
+      const call = { params: { id } }
+      const response = await api.asApplication('GET', '/v1/otp/sessions/:id', credentials, call)
+      const { data } = response
+      const { paint } = output
+      const status = data.status === 'verified' ? paint.green('✓ verified') : data.status
+      const facts = formatFacts(
+        [
+          ['Session', data.id],
+          ['Status', status],
+          ['Phone', data.phone === null ? null : printable(data.phone)],
+          ['Request', data.requestId],
+          ['State', data.state === null ? null : printable(data.state)],
+          ['Template', data.template],
+          ['Amount', data.variables && printable(data.variables.amount)],
+          ['Payee', data.variables && printable(data.variables.payee)],
+          ['Created', output.formatTime(data.createdAt)],
+          ['Expires', output.formatTime(data.expiresAt)],
+          ['Verified', data.verifiedAt === null ? null : output.formatTime(data.verifiedAt)],
+        ],
+        paint,
+      )
+      output.printResult(response.body, () => facts, [data.id])
+    })
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
 import { findOtpRequest, isFullId } from '../client/find.ts'
 import {
@@ -8,8 +8,7 @@ import {
   type IdempotencyOption,
 } from '../client/idempotency.ts'
 import type { Api, ApiResponse } from '../client/api.ts'
-import type { Context, RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
+import type { Context } from '../context.ts'
 import { CliError } from '../terminal/errors.ts'
 import { pairsParser } from '../terminal/pairs.ts'
 import { sentTitle } from '../client/otp-text.ts'
@@ -94,7 +93,7 @@ const cancelOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/cancel'>['body'], 
 }
 
 /** Registers the otp commands. */
-export function addOtpCommands(program: Command, runCommand: RunCommand) {
+export function addOtpCommands(program: CliCommand) {
   const otp = program.command('otp').description('send and verify codes, as an application')
 
   addFieldOptions(otp.command('send'), sendOptions)
@@ -102,102 +101,84 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
     .description('send a code to a phone')
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .option('--env-file <path>', envFileHelp)
-    .addHelpText(
-      'after',
-      examples(
-        'otpd otp send +14155550100 --env-file .env.otpd',
-        "otpd otp send +14155550100 --template payment --variable amount='9.99 EUR' --variable payee='Ada Books' --env-file .env.otpd",
-        'otpd otp send +14155550100 --locale pt-BR --metadata order=4711 --env-file .env.otpd',
-      ),
+    .examples(
+      'otpd otp send +14155550100 --env-file .env.otpd',
+      "otpd otp send +14155550100 --template payment --variable amount='9.99 EUR' --variable payee='Ada Books' --env-file .env.otpd",
+      'otpd otp send +14155550100 --locale pt-BR --metadata order=4711 --env-file .env.otpd',
     )
-    .action((phone: string, options: SendOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const body = { phone, ...readFields(command, sendOptions) }
-        const { api, credentials } = connectAsApplication(context, options)
-        const call = { body, headers: idempotencyHeaders(options) }
-        await printSentOtp(
-          context,
-          options,
-          await api.asApplication('POST', '/v1/otp/send', credentials, call),
-        )
-      }),
-    )
+    .run(async (context, phone: string, options: SendOptions) => {
+      const body = { phone, ...readFields(options, sendOptions) }
+      const { api, credentials } = connectAsApplication(context, options)
+      const call = { body, headers: idempotencyHeaders(options) }
+      await printSentOtp(context, options, await api.asApplication('POST', '/v1/otp/send', credentials, call))
+    })
 
   addFieldOptions(otp.command('resend'), resendOptions)
     .argument('<request-id|phone>', targetHelp)
     .description('send the same code again, at least 30 seconds after the last time')
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
     .option('--env-file <path>', envFileHelp)
-    .addHelpText('after', examples('otpd otp resend "$REQUEST_ID" --env-file .env.otpd'))
-    .action((text: string, options: SendOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const { api, credentials } = connectAsApplication(context, options)
-        const fields = readFields(command, resendOptions)
-        const call = {
-          body: { ...(await readTarget(api, text, fields.country)), ...fields },
-          headers: idempotencyHeaders(options),
-        }
-        await printSentOtp(
-          context,
-          options,
-          await api.asApplication('POST', '/v1/otp/resend', credentials, call),
-        )
-      }),
-    )
+    .examples('otpd otp resend "$REQUEST_ID" --env-file .env.otpd')
+    .run(async (context, text: string, options: SendOptions) => {
+      const { api, credentials } = connectAsApplication(context, options)
+      const fields = readFields(options, resendOptions)
+      const call = {
+        body: { ...(await readTarget(api, text, fields.country)), ...fields },
+        headers: idempotencyHeaders(options),
+      }
+      await printSentOtp(
+        context,
+        options,
+        await api.asApplication('POST', '/v1/otp/resend', credentials, call),
+      )
+    })
 
   addFieldOptions(otp.command('verify'), verifyOptions)
     .argument('<request-id|phone>', targetHelp)
     .argument('<code>', 'the six-digit code')
     .description('verify a code')
     .option('--env-file <path>', envFileHelp)
-    .addHelpText('after', examples('otpd otp verify "$REQUEST_ID" 424242 --env-file .env.otpd'))
-    .action((text: string, code: string, options: EnvFileOption, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const { api, credentials } = connectAsApplication(context, options)
-        const fields = readFields(command, verifyOptions)
-        const body = { ...(await readTarget(api, text, fields.country)), ...fields, code }
-        const response = await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
-        const { data } = response
-        output.printResult(
-          response.body,
-          () =>
-            `${output.paint.green('✓')} ${output.paint.bold(printable(data.phone))} is verified (${output.formatTime(data.verifiedAt)})`,
-        )
-      }),
-    )
+    .examples('otpd otp verify "$REQUEST_ID" 424242 --env-file .env.otpd')
+    .run(async (context, text: string, code: string, options: EnvFileOption) => {
+      const { output } = context
+      const { api, credentials } = connectAsApplication(context, options)
+      const fields = readFields(options, verifyOptions)
+      const body = { ...(await readTarget(api, text, fields.country)), ...fields, code }
+      const response = await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
+      const { data } = response
+      output.printResult(
+        response.body,
+        () =>
+          `${output.paint.green('✓')} ${output.paint.bold(printable(data.phone))} is verified (${output.formatTime(data.verifiedAt)})`,
+      )
+    })
 
   addFieldOptions(otp.command('cancel'), cancelOptions)
     .argument('<request-id|phone>', targetHelp)
     .description('cancel a pending code')
     .option('--env-file <path>', envFileHelp)
-    .addHelpText('after', examples('otpd otp cancel "$REQUEST_ID" --env-file .env.otpd'))
-    .action((text: string, options: EnvFileOption, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const { api, credentials } = connectAsApplication(context, options)
-        const fields = readFields(command, cancelOptions)
-        const body = { ...(await readTarget(api, text, fields.country)), ...fields }
-        const response = await api.asApplication('POST', '/v1/otp/cancel', credentials, { body })
-        const phone = output.paint.bold(printable(response.data.phone))
-        output.printResult(
-          response.body,
-          () => `${output.paint.green('✓')} The code for ${phone} is canceled`,
-        )
-      }),
-    )
+    .examples('otpd otp cancel "$REQUEST_ID" --env-file .env.otpd')
+    .run(async (context, text: string, options: EnvFileOption) => {
+      const { output } = context
+      const { api, credentials } = connectAsApplication(context, options)
+      const fields = readFields(options, cancelOptions)
+      const body = { ...(await readTarget(api, text, fields.country)), ...fields }
+      const response = await api.asApplication('POST', '/v1/otp/cancel', credentials, { body })
+      const phone = output.paint.bold(printable(response.data.phone))
+      output.printResult(response.body, () => `${output.paint.green('✓')} The code for ${phone} is canceled`)
+    })
 
-  addOtpProofCommands(otp, runCommand, {
+  addOtpProofCommands(otp, {
     fields: { country, metadata, clientIp, deviceId },
     envFileHelp,
   })
-  addOtpDeliverCommands(otp, runCommand, {
+  addOtpDeliverCommands(otp, {
     fields: { country, channel, locale, clientIp },
     phoneHelp,
     envFileHelp,
   })
-  addOtpSessionCommands(otp, runCommand, envFileHelp)
-  addOtpRequestCommands(otp, runCommand)
+  addOtpSessionCommands(otp, envFileHelp)
+  addOtpRequestCommands(otp)
 }
 
 /**

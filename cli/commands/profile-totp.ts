@@ -1,6 +1,5 @@
-import type { Command } from 'commander'
-import type { Context, RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
+import type { CliCommand } from './command.ts'
+import type { Context } from '../context.ts'
 import type { Route } from '../client/routes.ts'
 import { ask, readSecret, totpQuestion } from '../terminal/prompt.ts'
 
@@ -8,7 +7,7 @@ type EnableOptions = { code?: string }
 type DisableOptions = { code?: string; passwordStdin?: boolean }
 
 /** Registers the commands for the second factor of the developer's own account. */
-export function addTotpCommands(profile: Command, runCommand: RunCommand) {
+export function addTotpCommands(profile: CliCommand) {
   const totp = profile
     .command('totp')
     .description('second factor of your logins: codes of an authenticator app')
@@ -17,42 +16,38 @@ export function addTotpCommands(profile: Command, runCommand: RunCommand) {
     .command('enable')
     .description('show a secret for your authenticator app, and enable it with its first code')
     .option('--code <code>', 'enable the secret that was shown before, without prompting')
-    .addHelpText('after', examples('otpd profile totp enable', 'otpd profile totp enable --code 123456'))
-    .action((options: EnableOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        if (options.code !== undefined) return await confirmTotp(context, options.code)
-        const { body, data } = await context.connect().api.asDeveloper('POST', '/v1/developer/me/totp')
-        // Without a terminal the secret is the result, and a second call confirms it.
-        if (!context.mayAsk) {
-          context.output.printResult(body, () => `Secret  ${data.secret}\nURI     ${data.uri}`)
-          context.output.suggestNext('otpd profile totp enable --code CODE')
-          return
-        }
-        const { renderUnicodeCompact } = await import('uqr')
-        context.output.note('Scan this with your authenticator app:')
-        // Drawn for a dark terminal. On a light one it is inverted, which authenticator apps read too.
-        context.output.note(renderUnicodeCompact(data.uri, { border: 2 }))
-        context.output.note(`or type this secret into it: ${data.secret}`)
-        const question = { label: 'Code', flag: '--code CODE', hint: 'that the app shows now' }
-        await confirmTotp(context, await ask(context, question))
-      }),
-    )
+    .examples('otpd profile totp enable', 'otpd profile totp enable --code 123456')
+    .run(async (context, options: EnableOptions) => {
+      if (options.code !== undefined) return await confirmTotp(context, options.code)
+      const { body, data } = await context.connect().api.asDeveloper('POST', '/v1/developer/me/totp')
+      // Without a terminal the secret is the result, and a second call confirms it.
+      if (!context.mayAsk) {
+        context.output.printResult(body, () => `Secret  ${data.secret}\nURI     ${data.uri}`)
+        context.output.suggestNext('otpd profile totp enable --code CODE')
+        return
+      }
+      const { renderUnicodeCompact } = await import('uqr')
+      context.output.note('Scan this with your authenticator app:')
+      // Drawn for a dark terminal. On a light one it is inverted, which authenticator apps read too.
+      context.output.note(renderUnicodeCompact(data.uri, { border: 2 }))
+      context.output.note(`or type this secret into it: ${data.secret}`)
+      const question = { label: 'Code', flag: '--code CODE', hint: 'that the app shows now' }
+      await confirmTotp(context, await ask(context, question))
+    })
 
   totp
     .command('disable')
     .description('log in with the password alone again')
     .option('--code <code>', 'code of your authenticator app, or a recovery code')
     .option('--password-stdin', 'prove yourself with the password, read from standard input')
-    .addHelpText('after', examples('otpd profile totp disable --code 123456'))
-    .action((options: DisableOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const { api } = context.connect()
-        const body = await askProof(context, options)
-        const response = await api.asDeveloper('DELETE', '/v1/developer/me/totp', { body })
-        const { output } = context
-        output.printResult(response.body, () => `${output.paint.green('✓')} TOTP disabled`)
-      }),
-    )
+    .examples('otpd profile totp disable --code 123456')
+    .run(async (context, options: DisableOptions) => {
+      const { api } = context.connect()
+      const body = await askProof(context, options)
+      const response = await api.asDeveloper('DELETE', '/v1/developer/me/totp', { body })
+      const { output } = context
+      output.printResult(response.body, () => `${output.paint.green('✓')} TOTP disabled`)
+    })
 }
 
 async function confirmTotp({ connect, output }: Context, code: string) {

@@ -1,7 +1,6 @@
-import type { Command } from 'commander'
-import type { Context, RunCommand } from '../context.ts'
+import type { CliCommand } from './command.ts'
+import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
-import { examples } from '../help.ts'
 import type { Output } from '../terminal/output.ts'
 import { ask, askNewPassword, readSecret } from '../terminal/prompt.ts'
 import type { DeveloperProfile } from '../client/resources.ts'
@@ -12,6 +11,7 @@ import {
   nameOption,
   readChanges,
   type FieldOptions,
+  type OptionValues,
 } from './field-options.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 import { addTotpCommands } from './profile-totp.ts'
@@ -22,7 +22,7 @@ const changeOptions: FieldOptions<Route<'PATCH', '/v1/developer/me'>['body']> = 
 }
 
 /** Registers the commands for the developer's own account. */
-export function addProfileCommands(program: Command, runCommand: RunCommand) {
+export function addProfileCommands(program: CliCommand) {
   const profile = program
     .command('profile')
     .description('your account: name, company, plan, password and TOTP')
@@ -31,47 +31,41 @@ export function addProfileCommands(program: Command, runCommand: RunCommand) {
     .command('get')
     .alias('show')
     .description('show your account and the limits of its plan')
-    .addHelpText('after', examples('otpd profile get', 'otpd profile get --json'))
-    .action((_options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const response = await connect().api.asDeveloper('GET', '/v1/developer/me')
-        output.printResult(response.body, () => profileText(response.data, output))
-      }),
-    )
+    .examples('otpd profile get', 'otpd profile get --json')
+    .run(async ({ connect, output }) => {
+      const response = await connect().api.asDeveloper('GET', '/v1/developer/me')
+      output.printResult(response.body, () => profileText(response.data, output))
+    })
 
   addFieldOptions(profile.command('update'), changeOptions)
     .description('change your name or company')
-    .addHelpText('after', examples("otpd profile update --name Ada --company 'Analytical Engines'"))
-    .action((_options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const body = readChanges(command, changeOptions)
-        const response = await connect().api.asDeveloper('PATCH', '/v1/developer/me', { body })
-        output.printResult(response.body, () =>
-          [`${output.paint.green('✓')} Profile updated`, profileText(response.data, output)].join('\n'),
-        )
-      }),
-    )
+    .examples("otpd profile update --name Ada --company 'Analytical Engines'")
+    .run(async ({ connect, output }, options: OptionValues) => {
+      const body = readChanges(options, changeOptions)
+      const response = await connect().api.asDeveloper('PATCH', '/v1/developer/me', { body })
+      output.printResult(response.body, () =>
+        [`${output.paint.green('✓')} Profile updated`, profileText(response.data, output)].join('\n'),
+      )
+    })
 
   profile
     .command('password')
     .description('change your password; ends every session, including this one')
     .option('--password-stdin', 'read the current and the new password from standard input, one per line')
-    .addHelpText('after', examples('otpd profile password --password-stdin < passwords'))
-    .action((options: { passwordStdin?: boolean }, command: Command) =>
-      runCommand(command, async (context) => {
-        const { connect, output } = context
-        const { api, server } = connect()
-        const body = await askPasswords(context, options.passwordStdin === true)
-        const response = await api.asDeveloper('POST', '/v1/auth/password', { body })
-        output.printResult(
-          response.body,
-          () => `${output.paint.green('✓')} Password changed; every session has ended`,
-        )
-        output.suggestNext(`otpd login --server ${server.url}`)
-      }),
-    )
+    .examples('otpd profile password --password-stdin < passwords')
+    .run(async (context, options: { passwordStdin?: boolean }) => {
+      const { connect, output } = context
+      const { api, server } = connect()
+      const body = await askPasswords(context, options.passwordStdin === true)
+      const response = await api.asDeveloper('POST', '/v1/auth/password', { body })
+      output.printResult(
+        response.body,
+        () => `${output.paint.green('✓')} Password changed; every session has ended`,
+      )
+      output.suggestNext(`otpd login --server ${server.url}`)
+    })
 
-  addTotpCommands(profile, runCommand)
+  addTotpCommands(profile)
 }
 
 /** Reads both passwords from two lines of standard input, or prompts for them without echo, the new one twice. */

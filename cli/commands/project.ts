@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { confirm } from '../terminal/confirm.ts'
 import {
   addFieldOptions,
@@ -6,8 +6,8 @@ import {
   nameOption,
   readChanges,
   type FieldOptions,
+  type OptionValues,
 } from './field-options.ts'
-import { examples } from '../help.ts'
 import { findProject, listProjects } from '../client/find.ts'
 import {
   idempotencyHeaders,
@@ -16,7 +16,6 @@ import {
   type IdempotencyOption,
 } from '../client/idempotency.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../context.ts'
 import type { Project } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
 import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
@@ -33,7 +32,7 @@ const changeOptions: FieldOptions<Route<'PATCH', '/v1/projects/:id'>['body']> = 
 }
 
 /** Registers the commands for projects. */
-export function addProjectCommands(program: Command, runCommand: RunCommand) {
+export function addProjectCommands(program: CliCommand) {
   const project = program
     .command('project')
     .alias('projects')
@@ -47,111 +46,98 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .option('-d, --description <text>', 'description, up to 280 characters')
     .option(duplicateFlag, 'create it even if you have a project of this name')
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
-    .addHelpText(
-      'after',
-      examples('otpd project create shop', "otpd project create blog --description 'Logins of the blog'"),
-    )
-    .action((name: string, options: CreateOptions, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { paint } = output
-        const { description } = options
-        const { api } = connect()
-        if (options.allowDuplicate !== true) await requireNewName('project', name, () => listProjects(api))
-        const body = { name, ...(description !== undefined && { description }) }
-        const call = { body, headers: idempotencyHeaders(options) }
-        const response = await api.asDeveloper('POST', '/v1/projects', call)
-        const { data } = response
-        output.printResult(
-          response.body,
-          () =>
-            [
-              `${paint.green('✓')} Project ${paint.bold(printable(data.name))}`,
-              formatFacts(
-                [
-                  ['Id', data.id],
-                  ['Description', data.description && printable(data.description)],
-                ],
-                paint,
-              ),
-            ].join('\n'),
-          [data.id],
-        )
-        output.suggestNext(`otpd app create web --project ${shellWord(name)} --env live --env-file .env.otpd`)
-      }),
-    )
+    .examples('otpd project create shop', "otpd project create blog --description 'Logins of the blog'")
+    .run(async ({ connect, output }, name: string, options: CreateOptions) => {
+      const { paint } = output
+      const { description } = options
+      const { api } = connect()
+      if (options.allowDuplicate !== true) await requireNewName('project', name, () => listProjects(api))
+      const body = { name, ...(description !== undefined && { description }) }
+      const call = { body, headers: idempotencyHeaders(options) }
+      const response = await api.asDeveloper('POST', '/v1/projects', call)
+      const { data } = response
+      output.printResult(
+        response.body,
+        () =>
+          [
+            `${paint.green('✓')} Project ${paint.bold(printable(data.name))}`,
+            formatFacts(
+              [
+                ['Id', data.id],
+                ['Description', data.description && printable(data.description)],
+              ],
+              paint,
+            ),
+          ].join('\n'),
+        [data.id],
+      )
+      output.suggestNext(`otpd app create web --project ${shellWord(name)} --env live --env-file .env.otpd`)
+    })
 
   addListOptions(project.command('list').alias('ls').description('list your projects, newest first'))
-    .addHelpText('after', examples('otpd project list', 'otpd project list --json'))
-    .action((options: ListOptions, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const filters = listQuery(options)
-        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/projects', { query })
-        const response = await readList(loadPage, filters, options)
-        output.printResult(
-          response.body,
-          () => listText(response.data, output),
-          response.data.map(({ id }) => id),
-        )
-        printNextPageHint(output, response)
-      }),
-    )
+    .examples('otpd project list', 'otpd project list --json')
+    .run(async ({ connect, output }, options: ListOptions) => {
+      const { api } = connect()
+      const filters = listQuery(options)
+      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/projects', { query })
+      const response = await readList(loadPage, filters, options)
+      output.printResult(
+        response.body,
+        () => listText(response.data, output),
+        response.data.map(({ id }) => id),
+      )
+      printNextPageHint(output, response)
+    })
 
   project
     .command('get')
     .alias('show')
     .argument('<project>', 'id or name of the project')
     .description('show a project')
-    .addHelpText('after', examples('otpd project get shop'))
-    .action((idOrName: string, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const id = await findProject(api, idOrName)
-        const response = await api.asDeveloper('GET', '/v1/projects/:id', { params: { id } })
-        output.printResult(response.body, () => projectText(response.data, output), [response.data.id])
-      }),
-    )
+    .examples('otpd project get shop')
+    .run(async ({ connect, output }, idOrName: string) => {
+      const { api } = connect()
+      const id = await findProject(api, idOrName)
+      const response = await api.asDeveloper('GET', '/v1/projects/:id', { params: { id } })
+      output.printResult(response.body, () => projectText(response.data, output), [response.data.id])
+    })
 
   addFieldOptions(project.command('update'), changeOptions)
     .argument('<project>', 'id or name of the project')
     .description('change the name or description of a project')
-    .addHelpText('after', examples("otpd project update shop --description 'Sign-in and checkout'"))
-    .action((idOrName: string, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const body = readChanges(command, changeOptions)
-        const { api } = connect()
-        const id = await findProject(api, idOrName)
-        const response = await api.asDeveloper('PATCH', '/v1/projects/:id', { params: { id }, body })
-        output.printResult(response.body, () =>
-          [`${output.paint.green('✓')} Project updated`, projectText(response.data, output)].join('\n'),
-        )
-      }),
-    )
+    .examples("otpd project update shop --description 'Sign-in and checkout'")
+    .run(async ({ connect, output }, idOrName: string, options: OptionValues) => {
+      const body = readChanges(options, changeOptions)
+      const { api } = connect()
+      const id = await findProject(api, idOrName)
+      const response = await api.asDeveloper('PATCH', '/v1/projects/:id', { params: { id }, body })
+      output.printResult(response.body, () =>
+        [`${output.paint.green('✓')} Project updated`, projectText(response.data, output)].join('\n'),
+      )
+    })
 
   project
     .command('delete')
     .alias('rm')
     .argument('<project>', 'id or name of the project')
     .description('delete a project without applications')
-    .addHelpText('after', examples('otpd project delete blog --yes'))
-    .action((idOrName: string, _options: unknown, command: Command) =>
-      runCommand(command, async (context) => {
-        const { connect, output } = context
-        const { api } = connect()
-        const id = await confirm(context, {
-          find: () => findProject(api, idOrName),
-          async describe(id) {
-            const { data } = await api.asDeveloper('GET', '/v1/projects/:id', { params: { id } })
-            return { question: `Delete the project ${printable(data.name)}?`, name: data.name }
-          },
-        })
-        const response = await api.asDeveloper('DELETE', '/v1/projects/:id', { params: { id } })
-        output.printResult(
-          response.body,
-          () => `${output.paint.green('✓')} Project ${output.paint.bold(printable(idOrName))} deleted`,
-        )
-      }),
-    )
+    .examples('otpd project delete blog --yes')
+    .run(async (context, idOrName: string) => {
+      const { connect, output } = context
+      const { api } = connect()
+      const id = await confirm(context, {
+        find: () => findProject(api, idOrName),
+        async describe(id) {
+          const { data } = await api.asDeveloper('GET', '/v1/projects/:id', { params: { id } })
+          return { question: `Delete the project ${printable(data.name)}?`, name: data.name }
+        },
+      })
+      const response = await api.asDeveloper('DELETE', '/v1/projects/:id', { params: { id } })
+      output.printResult(
+        response.body,
+        () => `${output.paint.green('✓')} Project ${output.paint.bold(printable(idOrName))} deleted`,
+      )
+    })
 }
 
 function listText(projects: Project[], { formatTable, columnTime, timeHeading }: Output) {

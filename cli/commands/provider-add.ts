@@ -1,7 +1,6 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { AccountCheck, ProviderKind } from '../../src/server/bundle.ts'
-import type { Context, RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
+import type { Context } from '../context.ts'
 import { answerSettings, parseSettings } from '../host/provider-settings.ts'
 import {
   appendProvider,
@@ -19,7 +18,7 @@ import { version } from '../version.ts'
 type AddFlags = { config?: string; name?: string; set: string[]; print?: boolean; skipCheck?: boolean }
 
 /** Registers `otpd provider add`. */
-export function addProviderAddCommand(provider: Command, runCommand: RunCommand) {
+export function addProviderAddCommand(provider: CliCommand) {
   provider
     .command('add')
     .description(
@@ -36,17 +35,12 @@ export function addProviderAddCommand(provider: Command, runCommand: RunCommand)
     .option('--print', 'print the table instead of trying and writing it')
     .option('--skip-check', 'write it without trying it')
     .option('--config <file>', "the server's configuration file; created if it does not exist (OTPD_CONFIG)")
-    .addHelpText(
-      'after',
-      examples(
-        'otpd provider add aws-notify --config otpd.toml',
-        'otpd provider add twilio --set accountSid=AC… --set authTokenEnv=TWILIO_TOKEN --set from=+15005550006',
-        'otpd provider add prelude --print',
-      ),
+    .examples(
+      'otpd provider add aws-notify --config otpd.toml',
+      'otpd provider add twilio --set accountSid=AC… --set authTokenEnv=TWILIO_TOKEN --set from=+15005550006',
+      'otpd provider add prelude --print',
     )
-    .action((kindName: string | undefined, flags: AddFlags, command: Command) =>
-      runCommand(command, (context) => addProvider(context, kindName, flags)),
-    )
+    .run((context, kindName: string | undefined, flags: AddFlags) => addProvider(context, kindName, flags))
 }
 
 async function addProvider(context: Context, kindName: string | undefined, flags: AddFlags) {

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { Option, type Command } from 'commander'
+import { Option } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { Config, LoadedConfig } from '../../src/config/config.ts'
 import type { ConfiguredProvider, ProviderTestResult } from '../../src/server/start.ts'
-import type { Context, RunCommand } from '../context.ts'
+import type { Context } from '../context.ts'
 import { exitCodes, usageError } from '../terminal/errors.ts'
-import { examples } from '../help.ts'
 import { addHostFlags, asCliError, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
 import { loadServerConfig, requireConfig } from '../host/config.ts'
@@ -34,29 +34,27 @@ type ListedProvider = ConfiguredProvider & {
 }
 
 /** Registers the commands for providers. */
-export function addProviderCommands(program: Command, runCommand: RunCommand) {
+export function addProviderCommands(program: CliCommand) {
   const provider = program
     .command('provider')
     .description("SMS and voice providers (run on the server's machine)")
 
   addHostFlags(provider.command('list').alias('ls').description('list configured providers and their state'))
-    .addHelpText('after', examples('otpd provider list'))
-    .action((flags: HostFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const loaded = await loadServerConfig(flags, 'host command')
-        const config = requireConfig(loaded, exitCodes.usage)
-        await nameDataDir(context, loaded)
-        const running = await findRunning(loaded)
-        const configured = running?.providers ?? (await listConfigured(flags))
-        const providers = await listProviders(context, flags, running?.config ?? config, configured)
-        context.output.printResult(JSON.stringify({ data: providers }), () =>
-          listText(providers, context.io.now(), context.output),
-        )
-        if (running !== null) noteRunning(context.output, 'providers', running)
-      }),
-    )
+    .examples('otpd provider list')
+    .run(async (context, flags: HostFlags) => {
+      const loaded = await loadServerConfig(flags, 'host command')
+      const config = requireConfig(loaded, exitCodes.usage)
+      await nameDataDir(context, loaded)
+      const running = await findRunning(loaded)
+      const configured = running?.providers ?? (await listConfigured(flags))
+      const providers = await listProviders(context, flags, running?.config ?? config, configured)
+      context.output.printResult(JSON.stringify({ data: providers }), () =>
+        listText(providers, context.io.now(), context.output),
+      )
+      if (running !== null) noteRunning(context.output, 'providers', running)
+    })
 
-  addProviderAddCommand(provider, runCommand)
+  addProviderAddCommand(provider)
 
   addHostFlags(
     provider.command('test').description('send a real message through one provider and show the result'),
@@ -68,19 +66,17 @@ export function addProviderCommands(program: Command, runCommand: RunCommand) {
         channels,
       ),
     )
-    .addHelpText('after', examples('otpd provider test main +14155550123'))
-    .action((name: string, phone: string, flags: HostFlags & { channel?: string }, command: Command) =>
-      runCommand(command, async ({ output }) => {
-        const loaded = await loadServerConfig(flags)
-        const config = requireConfig(loaded, exitCodes.usage)
-        await refuseProviderOfServer(name, loaded, config)
-        const testResult = await withProviders(config, (providers) =>
-          providers.test(name, phone, flags.channel),
-        )
-        output.printResult(JSON.stringify({ data: testResult }), () => testText(testResult, output.paint))
-        return testResult.outcome === 'accepted' ? exitCodes.done : exitCodes.negative
-      }),
-    )
+    .examples('otpd provider test main +14155550123')
+    .run(async ({ output }, name: string, phone: string, flags: HostFlags & { channel?: string }) => {
+      const loaded = await loadServerConfig(flags)
+      const config = requireConfig(loaded, exitCodes.usage)
+      await refuseProviderOfServer(name, loaded, config)
+      const testResult = await withProviders(config, (providers) =>
+        providers.test(name, phone, flags.channel),
+      )
+      output.printResult(JSON.stringify({ data: testResult }), () => testText(testResult, output.paint))
+      return testResult.outcome === 'accepted' ? exitCodes.done : exitCodes.negative
+    })
 }
 
 /** Refuses a provider that only the running server has: this shell reads another configuration, without its secrets. */

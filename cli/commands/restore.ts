@@ -1,10 +1,9 @@
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { HostFoundBackup } from '../../src/host/host.ts'
 import { confirm } from '../terminal/confirm.ts'
-import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
-import type { Context, RunCommand } from '../context.ts'
+import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
 import { formatBytes } from '../terminal/progress-text.ts'
 import { withProgress } from '../terminal/progress.ts'
@@ -14,7 +13,7 @@ import { formatFacts, printable, relativeTime, zonedTime } from '../terminal/tex
 type RestoreFlags = HostFlags & { from?: string; masterKeyFile?: string; unauthenticated?: boolean }
 
 /** Registers restore. */
-export function addRestoreCommand(program: Command, runCommand: RunCommand) {
+export function addRestoreCommand(program: CliCommand) {
   addHostFlags(program.command('restore').description('replace the database with a backup'))
     .argument(
       '[file]',
@@ -23,61 +22,55 @@ export function addRestoreCommand(program: Command, runCommand: RunCommand) {
     .option('--from <place>', 'where it is, if not in backup.to: a folder, or s3://BUCKET/PREFIX')
     .option('--master-key-file <file>', 'master key of the day of the backup, if it was replaced since')
     .option('--unauthenticated', 'accept a backup without FILE.hmac (otpd 0.1.0, Litestream)')
-    .addHelpText(
-      'after',
-      examples(
-        'OTPD_MASTER_KEY_FILE="$OTPD_DATA_DIR/master.key" otpd restore otpd-monday.db --data-dir restored --yes',
-        'otpd restore latest --yes',
-        'otpd restore --from s3://acme-backups/otpd --yes',
-        'otpd restore otpd-last-year.db --master-key-file old-master.key --yes',
-      ),
+    .examples(
+      'OTPD_MASTER_KEY_FILE="$OTPD_DATA_DIR/master.key" otpd restore otpd-monday.db --data-dir restored --yes',
+      'otpd restore latest --yes',
+      'otpd restore --from s3://acme-backups/otpd --yes',
+      'otpd restore otpd-last-year.db --master-key-file old-master.key --yes',
     )
-    .action((name: string | undefined, options: RestoreFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, output } = context
-        const { masterKeyFile, unauthenticated: allowUnauthenticated, from } = options
-        if (name === undefined && from === undefined)
-          throw usageError(
-            'Name a backup.',
-            'The newest is: otpd restore latest',
-            'All are in: otpd backup list',
-          )
-        const keyFile = masterKeyFile === undefined ? undefined : resolve(io.workingDirectory, masterKeyFile)
-        const wanted = { cwd: io.workingDirectory, masterKeyFile: keyFile }
-        const found = await withDataDir(context, options, (host, needs) =>
-          host.findRestorable(needs, { ...wanted, name: name ?? 'latest', from }),
+    .run(async (context, name: string | undefined, options: RestoreFlags) => {
+      const { io, output } = context
+      const { masterKeyFile, unauthenticated: allowUnauthenticated, from } = options
+      if (name === undefined && from === undefined)
+        throw usageError(
+          'Name a backup.',
+          'The newest is: otpd restore latest',
+          'All are in: otpd backup list',
         )
-        output.note(foundText(found, context))
-        const backup = await confirm(context, {
-          find: async () => found.file,
-          describe: async () => ({
-            question:
-              'Restore this backup? All changes since then are lost: codes, logs, rotated credentials.',
-            name: 'restore',
-          }),
-        })
-        const result = await withProgress(context, (onStep) =>
-          withDataDir(context, options, (host, needs) =>
-            host.restore({ ...needs, onStep }, { ...wanted, name: backup }, { allowUnauthenticated }),
+      const keyFile = masterKeyFile === undefined ? undefined : resolve(io.workingDirectory, masterKeyFile)
+      const wanted = { cwd: io.workingDirectory, masterKeyFile: keyFile }
+      const found = await withDataDir(context, options, (host, needs) =>
+        host.findRestorable(needs, { ...wanted, name: name ?? 'latest', from }),
+      )
+      output.note(foundText(found, context))
+      const backup = await confirm(context, {
+        find: async () => found.file,
+        describe: async () => ({
+          question: 'Restore this backup? All changes since then are lost: codes, logs, rotated credentials.',
+          name: 'restore',
+        }),
+      })
+      const result = await withProgress(context, (onStep) =>
+        withDataDir(context, options, (host, needs) =>
+          host.restore({ ...needs, onStep }, { ...wanted, name: backup }, { allowUnauthenticated }),
+        ),
+      )
+      output.printResult(JSON.stringify({ data: result }), () =>
+        [
+          `${output.paint.green('✓')} Restored ${output.paint.bold(printable(result.file))}`,
+          formatFacts(
+            [
+              ['Old database', result.keptAs && printable(result.keptAs)],
+              ['To migrate', result.pendingMigrations.join(', ') || null],
+            ],
+            output.paint,
           ),
-        )
-        output.printResult(JSON.stringify({ data: result }), () =>
-          [
-            `${output.paint.green('✓')} Restored ${output.paint.bold(printable(result.file))}`,
-            formatFacts(
-              [
-                ['Old database', result.keptAs && printable(result.keptAs)],
-                ['To migrate', result.pendingMigrations.join(', ') || null],
-              ],
-              output.paint,
-            ),
-          ]
-            .filter(Boolean)
-            .join('\n'),
-        )
-        output.suggestNext('otpd serve')
-      }),
-    )
+        ]
+          .filter(Boolean)
+          .join('\n'),
+      )
+      output.suggestNext('otpd serve')
+    })
 }
 
 const replacedText = (rows: HostFoundBackup['replacedRows']) =>

@@ -1,42 +1,36 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { reasonText } from '../client/choice-text.ts'
 import { formatUnitCost, savedText } from '../client/costs.ts'
 import { findOtpRequest } from '../client/find.ts'
 import { channelName, costText, outcomeText } from '../client/log-lines.ts'
 import type { LogEntry, RouteState } from '../client/resources.ts'
-import type { RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { printable } from '../terminal/text.ts'
 
 /** Registers the commands that show which providers messages take, and why. */
-export function addRoutesCommands(program: Command, runCommand: RunCommand) {
+export function addRoutesCommands(program: CliCommand) {
   const routes = program
     .command('routes')
     .description('show which provider a message would take, by country, and why')
-    .addHelpText('after', examples('otpd routes', 'otpd routes --json', 'otpd routes explain "$REQUEST_ID"'))
-    .action((_options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { body, data } = await connect().api.asDeveloper('GET', '/v1/routes')
-        output.printResult(body, () => routesText(data, output))
-      }),
-    )
+    .examples('otpd routes', 'otpd routes --json', 'otpd routes explain "$REQUEST_ID"')
+    .run(async ({ connect, output }) => {
+      const { body, data } = await connect().api.asDeveloper('GET', '/v1/routes')
+      output.printResult(body, () => routesText(data, output))
+    })
 
   routes
     .command('explain')
     .argument('<request-id>', 'request id from otp send, otp_…')
     .description('show how the provider of each message of a code was chosen')
-    .addHelpText('after', examples('otpd routes explain "$REQUEST_ID"'))
-    .action((id: string, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const call = { params: { id: await findOtpRequest(api, id) } }
-        const { data } = await api.asDeveloper('GET', '/v1/otp/:id/events', call)
-        const attempts = data.filter(({ type }) => type === 'delivery.attempted')
-        output.printResult(JSON.stringify({ data: attempts }), () => explainText(attempts, output))
-      }),
-    )
+    .examples('otpd routes explain "$REQUEST_ID"')
+    .run(async ({ connect, output }, id: string) => {
+      const { api } = connect()
+      const call = { params: { id: await findOtpRequest(api, id) } }
+      const { data } = await api.asDeveloper('GET', '/v1/otp/:id/events', call)
+      const attempts = data.filter(({ type }) => type === 'delivery.attempted')
+      output.printResult(JSON.stringify({ data: attempts }), () => explainText(attempts, output))
+    })
 }
 
 function routesText(rows: RouteState[], { formatTable, paint }: Output): string {

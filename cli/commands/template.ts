@@ -1,13 +1,12 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import type { Config } from '../../src/config/config.ts'
 import type { LintedTemplate, LintOutcome, PreviewInput } from '../../src/delivery/text/template-lint.ts'
 import { readSomeVariables } from '../terminal/pairs.ts'
 import { partsText, sampleCharacters, templateSizesText, warnOfParts } from '../client/app-templates.ts'
 import { findApplication } from '../client/find.ts'
 import { exitCodes, usageError } from '../terminal/errors.ts'
-import { examples } from '../help.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Context, RunCommand } from '../context.ts'
+import type { Context } from '../context.ts'
 import { addAppTemplateCommands, collect } from './app-templates.ts'
 import { loadServerConfig, requireConfig } from '../host/config.ts'
 import { printable } from '../terminal/text.ts'
@@ -24,11 +23,11 @@ type PreviewOptions = ConfigFlag & {
   androidHash?: string
 }
 
-const addConfigFlag = (command: Command) =>
+const addConfigFlag = (command: CliCommand) =>
   command.option('--config <file>', 'configuration file with your own templates (OTPD_CONFIG)')
 
 /** Registers the commands for message templates. */
-export function addTemplateCommands(program: Command, runCommand: RunCommand) {
+export function addTemplateCommands(program: CliCommand) {
   const template = program.command('template').alias('templates').description('message texts')
 
   addConfigFlag(
@@ -37,24 +36,19 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
       .description('show encoding, length and SMS parts of every text, for an app name of 20 characters'),
   )
     .option('--app <id|name>', 'the templates of this application instead')
-    .addHelpText(
-      'after',
-      examples('otpd template lint', 'otpd template lint --app web', 'otpd template lint --json'),
-    )
-    .action((options: LintOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        if (options.app !== undefined) return await lintAppTemplates(context, options.app)
-        const { templates } = await loadConfig(options)
-        const { lintTemplates } = await import('../../src/server/bundle.ts')
-        const rows = lintTemplates(templates)
-        output.printResult(JSON.stringify({ data: rows }), () => lintText(rows, output))
-        const multipartRows = rows.filter(({ parts }) => parts > 1)
-        for (const row of multipartRows)
-          output.warn(`${row.locale} (${row.from}) needs ${row.parts} SMS parts.`)
-        return multipartRows.some(({ from }) => from === 'otpd') ? exitCodes.negative : exitCodes.done
-      }),
-    )
+    .examples('otpd template lint', 'otpd template lint --app web', 'otpd template lint --json')
+    .run(async (context, options: LintOptions) => {
+      const { output } = context
+      if (options.app !== undefined) return await lintAppTemplates(context, options.app)
+      const { templates } = await loadConfig(options)
+      const { lintTemplates } = await import('../../src/server/bundle.ts')
+      const rows = lintTemplates(templates)
+      output.printResult(JSON.stringify({ data: rows }), () => lintText(rows, output))
+      const multipartRows = rows.filter(({ parts }) => parts > 1)
+      for (const row of multipartRows)
+        output.warn(`${row.locale} (${row.from}) needs ${row.parts} SMS parts.`)
+      return multipartRows.some(({ from }) => from === 'otpd') ? exitCodes.negative : exitCodes.done
+    })
 
   addConfigFlag(template.command('preview').description('print a message as a phone would receive it'))
     .option('--locale <tag>', 'language, like pt-BR (default en)')
@@ -64,45 +58,40 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
     .option('--variable <name=value>', 'variable of a payment, like amount=9.99; repeat it', collect)
     .option('--webotp <host>', 'add the line that lets pages of this host autofill the code')
     .option('--android-hash <hash>', 'add the line that lets this Android app read the message')
-    .addHelpText(
-      'after',
-      examples(
-        'otpd template preview --locale pt-BR --app-name Storefront',
-        'otpd template preview --webotp example.com --android-hash FA+9qCX9VSu',
-        "otpd template preview --app web --template payment --variable payee='Ada Books'",
-      ),
+    .examples(
+      'otpd template preview --locale pt-BR --app-name Storefront',
+      'otpd template preview --webotp example.com --android-hash FA+9qCX9VSu',
+      "otpd template preview --app web --template payment --variable payee='Ada Books'",
     )
-    .action((options: PreviewOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const { findInvalidField, previewMessage } = await import('../../src/server/bundle.ts')
-        const previewInput = toPreviewInput(options)
-        const invalidField = findInvalidField(previewInput)
-        if (invalidField !== undefined) throw usageError(fieldErrors[invalidField])
-        const { templates, delivery } = await loadConfig(options)
-        const isOfApplication = options.app !== undefined || options.template !== undefined
-        const { size, ...message } = isOfApplication
-          ? await previewAppTemplate(context, options, previewInput)
-          : previewMessage(previewInput, templates)
-        output.printResult(JSON.stringify({ data: { ...message, ...size } }), () => message.text)
-        const reason = size.encoding === 'UCS-2' ? ` because of ${sampleCharacters(size.foreign)}` : ''
-        output.note(
-          `${message.locale}, ${size.encoding}${reason}, ${size.units} of ${size.unitsMax} units, ${partsText(size.parts)}.`,
+    .run(async (context, options: PreviewOptions) => {
+      const { output } = context
+      const { findInvalidField, previewMessage } = await import('../../src/server/bundle.ts')
+      const previewInput = toPreviewInput(options)
+      const invalidField = findInvalidField(previewInput)
+      if (invalidField !== undefined) throw usageError(fieldErrors[invalidField])
+      const { templates, delivery } = await loadConfig(options)
+      const isOfApplication = options.app !== undefined || options.template !== undefined
+      const { size, ...message } = isOfApplication
+        ? await previewAppTemplate(context, options, previewInput)
+        : previewMessage(previewInput, templates)
+      output.printResult(JSON.stringify({ data: { ...message, ...size } }), () => message.text)
+      const reason = size.encoding === 'UCS-2' ? ` because of ${sampleCharacters(size.foreign)}` : ''
+      output.note(
+        `${message.locale}, ${size.encoding}${reason}, ${size.units} of ${size.unitsMax} units, ${partsText(size.parts)}.`,
+      )
+      await noteProviderTexts(output, delivery)
+      const { locale } = options
+      if (locale !== undefined && !isSameLanguage(locale, message.locale))
+        output.warn(
+          `There is no text for ${printable(locale)}, so codes are sent in ${message.locale}. See: otpd template lint`,
         )
-        await noteProviderTexts(output, delivery)
-        const { locale } = options
-        if (locale !== undefined && !isSameLanguage(locale, message.locale))
-          output.warn(
-            `There is no text for ${printable(locale)}, so codes are sent in ${message.locale}. See: otpd template lint`,
-          )
-        if (message.leftOut.length > 0)
-          output.warn(`Left out because they do not fit into one SMS: ${message.leftOut.join(' and ')}.`)
-        if (size.parts > 1)
-          output.warn(`This needs ${size.parts} SMS parts, and each part is charged as one message.`)
-      }),
-    )
+      if (message.leftOut.length > 0)
+        output.warn(`Left out because they do not fit into one SMS: ${message.leftOut.join(' and ')}.`)
+      if (size.parts > 1)
+        output.warn(`This needs ${size.parts} SMS parts, and each part is charged as one message.`)
+    })
 
-  addAppTemplateCommands(template, runCommand)
+  addAppTemplateCommands(template)
 }
 
 /** Shows the sizes of an application's templates. */

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { apiTokenScopes } from '../../src/shared/api-token-scopes.ts'
 import { readExpiry, readScopes } from '../client/api-tokens.ts'
 import { findToken, listTokens } from '../client/find.ts'
@@ -10,8 +10,6 @@ import {
 } from '../client/idempotency.ts'
 import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import type { ApiToken } from '../client/resources.ts'
-import type { RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
 import { confirm } from '../terminal/confirm.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept, optional } from '../terminal/table.ts'
@@ -20,7 +18,7 @@ import { printable } from '../terminal/text.ts'
 type CreateOptions = IdempotencyOption & { scope: string; expires?: string }
 
 /** Registers the commands for API tokens. */
-export function addTokenCommands(program: Command, runCommand: RunCommand) {
+export function addTokenCommands(program: CliCommand) {
   const token = program
     .command('token')
     .alias('tokens')
@@ -38,72 +36,63 @@ export function addTokenCommands(program: Command, runCommand: RunCommand) {
     )
     .option('--expires <time>', 'lifetime like 12h or 30d, or never (default 90d)')
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
-    .addHelpText(
-      'after',
-      examples(
-        'otpd token create dashboard --scope otp:read',
-        'otpd token create helpdesk --scope support --expires 30d',
-        'OTPD_TOKEN="$(otpd token create deploy --scope write --expires 1h --quiet)" otpd project list',
-      ),
+    .examples(
+      'otpd token create dashboard --scope otp:read',
+      'otpd token create helpdesk --scope support --expires 30d',
+      'OTPD_TOKEN="$(otpd token create deploy --scope write --expires 1h --quiet)" otpd project list',
     )
-    .action((name: string, options: CreateOptions, command: Command) =>
-      runCommand(command, async ({ io, connect, output }) => {
-        const { scope, expires } = options
-        const expiresAt = expires === undefined ? undefined : readExpiry(expires, io.now())
-        const body = { name, scopes: readScopes(scope), ...(expiresAt !== undefined && { expiresAt }) }
-        const call = { body, headers: idempotencyHeaders(options) }
-        const response = await connect().api.asDeveloper('POST', '/v1/tokens', call)
-        const { data } = response
-        output.printResult(response.body, () => data.token)
-        const facts = `${data.scopes.join(', ')}; expires ${expiryText(data, output.formatTime)}`
-        output.note(`${output.paintError.green('✓')} API token ${printable(data.name)}: ${facts}`)
-        output.note(
-          '  Store it now: it is not shown again. Programs use it as OTPD_TOKEN, people with otpd login --token-stdin.',
-        )
-      }),
-    )
+    .run(async ({ io, connect, output }, name: string, options: CreateOptions) => {
+      const { scope, expires } = options
+      const expiresAt = expires === undefined ? undefined : readExpiry(expires, io.now())
+      const body = { name, scopes: readScopes(scope), ...(expiresAt !== undefined && { expiresAt }) }
+      const call = { body, headers: idempotencyHeaders(options) }
+      const response = await connect().api.asDeveloper('POST', '/v1/tokens', call)
+      const { data } = response
+      output.printResult(response.body, () => data.token)
+      const facts = `${data.scopes.join(', ')}; expires ${expiryText(data, output.formatTime)}`
+      output.note(`${output.paintError.green('✓')} API token ${printable(data.name)}: ${facts}`)
+      output.note(
+        '  Store it now: it is not shown again. Programs use it as OTPD_TOKEN, people with otpd login --token-stdin.',
+      )
+    })
 
   addListOptions(token.command('list').alias('ls').description('list your API tokens, newest first'))
-    .addHelpText('after', examples('otpd token list', 'otpd token list --json'))
-    .action((options: ListOptions, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const filters = listQuery(options)
-        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/tokens', { query })
-        const response = await readList(loadPage, filters, options)
-        output.printResult(
-          response.body,
-          () => listText(response.data, output),
-          response.data.map(({ id }) => id),
-        )
-        printNextPageHint(output, response)
-      }),
-    )
+    .examples('otpd token list', 'otpd token list --json')
+    .run(async ({ connect, output }, options: ListOptions) => {
+      const { api } = connect()
+      const filters = listQuery(options)
+      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/tokens', { query })
+      const response = await readList(loadPage, filters, options)
+      output.printResult(
+        response.body,
+        () => listText(response.data, output),
+        response.data.map(({ id }) => id),
+      )
+      printNextPageHint(output, response)
+    })
 
   token
     .command('revoke')
     .alias('rm')
     .argument('<token>', 'id or name of the token')
     .description('revoke an API token; programs that use it are refused at once')
-    .addHelpText('after', examples('otpd token revoke dashboard --yes'))
-    .action((idOrName: string, _options: unknown, command: Command) =>
-      runCommand(command, async (context) => {
-        const { connect, output } = context
-        const { api } = connect()
-        const id = await confirm(context, {
-          find: () => findToken(api, idOrName),
-          async describe(id) {
-            const name = (await listTokens(api)).find((listed) => listed.id === id)?.name ?? id
-            return { question: `Revoke the API token ${printable(name)}?`, name }
-          },
-        })
-        const response = await api.asDeveloper('DELETE', '/v1/tokens/:id', { params: { id } })
-        output.printResult(
-          response.body,
-          () => `${output.paint.green('✓')} API token ${output.paint.bold(printable(idOrName))} revoked`,
-        )
-      }),
-    )
+    .examples('otpd token revoke dashboard --yes')
+    .run(async (context, idOrName: string) => {
+      const { connect, output } = context
+      const { api } = connect()
+      const id = await confirm(context, {
+        find: () => findToken(api, idOrName),
+        async describe(id) {
+          const name = (await listTokens(api)).find((listed) => listed.id === id)?.name ?? id
+          return { question: `Revoke the API token ${printable(name)}?`, name }
+        },
+      })
+      const response = await api.asDeveloper('DELETE', '/v1/tokens/:id', { params: { id } })
+      output.printResult(
+        response.body,
+        () => `${output.paint.green('✓')} API token ${output.paint.bold(printable(idOrName))} revoked`,
+      )
+    })
 }
 
 function listText(tokens: ApiToken[], output: Output) {

@@ -1,9 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Command } from 'commander'
-import type { Context, RunCommand } from '../context.ts'
-import { examples } from '../help.ts'
+import type { CliCommand } from './command.ts'
+import type { Context } from '../context.ts'
 import { addHostFlags, type HostFlags } from '../host/commands.ts'
 import { loadServerConfig } from '../host/config.ts'
 import { findRunning, type RunningServer } from '../host/running.ts'
@@ -23,7 +22,7 @@ import { build, version } from '../version.ts'
 type UpgradeFlags = HostFlags & { check?: true; from?: string; allowUnsigned?: true; backup: boolean }
 
 /** Registers `otpd upgrade`. */
-export function addUpgradeCommand(program: Command, runCommand: RunCommand) {
+export function addUpgradeCommand(program: CliCommand) {
   addHostFlags(
     program
       .command('upgrade')
@@ -35,33 +34,28 @@ export function addUpgradeCommand(program: Command, runCommand: RunCommand) {
       .option('--allow-unsigned', 'take a release whose signature cannot be checked')
       .option('--no-backup', 'without a backup of the data first'),
   )
-    .addHelpText(
-      'after',
-      examples('otpd upgrade --check', 'otpd upgrade', 'otpd upgrade --from /mnt/otpd-releases'),
-    )
-    .action((flags: UpgradeFlags, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, output } = context
-        const from = flags.from ?? (io.env['OTPD_DOWNLOAD_URL'] || build.releaseUrl)
-        if (!from)
-          throw usageError(
-            'There is no folder of releases.',
-            'Name one with --from URL, or in OTPD_DOWNLOAD_URL.',
-          )
-        const source = openReleaseSource(from, io.workingDirectory)
-        const policy = { key: build.releaseKey, allowUnsigned: flags.allowUnsigned === true }
-        if (!flags.check) return upgrade(context, source, policy, flags)
-        const latest = await readLatest(source, policy)
-        const isNewer = Bun.semver.order(latest, version) > 0
-        output.printResult(JSON.stringify({ data: { version, latest, isNewer } }), () =>
-          isNewer
-            ? `otpd ${printable(latest)} can be installed; this is ${version}.`
-            : `otpd ${version} is the newest.`,
+    .examples('otpd upgrade --check', 'otpd upgrade', 'otpd upgrade --from /mnt/otpd-releases')
+    .run(async (context, flags: UpgradeFlags) => {
+      const { io, output } = context
+      const from = flags.from ?? (io.env['OTPD_DOWNLOAD_URL'] || build.releaseUrl)
+      if (!from)
+        throw usageError(
+          'There is no folder of releases.',
+          'Name one with --from URL, or in OTPD_DOWNLOAD_URL.',
         )
-        if (isNewer) output.suggestNext(build.target === null ? 'git pull' : upgradeCommand(process.execPath))
-        return isNewer ? exitCodes.negative : exitCodes.done
-      }),
-    )
+      const source = openReleaseSource(from, io.workingDirectory)
+      const policy = { key: build.releaseKey, allowUnsigned: flags.allowUnsigned === true }
+      if (!flags.check) return upgrade(context, source, policy, flags)
+      const latest = await readLatest(source, policy)
+      const isNewer = Bun.semver.order(latest, version) > 0
+      output.printResult(JSON.stringify({ data: { version, latest, isNewer } }), () =>
+        isNewer
+          ? `otpd ${printable(latest)} can be installed; this is ${version}.`
+          : `otpd ${version} is the newest.`,
+      )
+      if (isNewer) output.suggestNext(build.target === null ? 'git pull' : upgradeCommand(process.execPath))
+      return isNewer ? exitCodes.negative : exitCodes.done
+    })
 }
 
 /** Replaces the program. Until the last step, a rename, the old one stays as it is and goes on serving. */

@@ -1,8 +1,6 @@
-import type { Command } from 'commander'
-import { examples } from '../help.ts'
+import type { CliCommand } from './command.ts'
 import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../context.ts'
 import type { User } from '../client/resources.ts'
 import { findPhone, listApplicationNames } from '../client/find.ts'
 import { isLastDigits } from '../client/last-digits.ts'
@@ -16,41 +14,29 @@ import type { Environment } from '../../src/shared/otp-values.ts'
 type Options = ListOptions & CountryOption & { env?: Environment; phone?: string }
 
 /** Registers the commands for verified phones. */
-export function addUserCommands(program: Command, runCommand: RunCommand) {
+export function addUserCommands(program: CliCommand) {
   const user = program.command('user').alias('users').description('verified phones')
 
   addListOptions(user.command('list').alias('ls').description('list verified phones, newest first'))
     .option('--phone <number>', 'only this number, or those that end with these digits')
     .option(countryFlags, countryHelp)
     .addOption(environmentOption('only phones that were verified by'))
-    .addHelpText(
-      'after',
-      examples(
-        'otpd user list',
-        'otpd user list --phone 0100',
-        'otpd user list --env live --limit 10 --json',
-      ),
-    )
-    .action((options: Options, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const { env: environment, phone, country } = options
-        const filters = { ...listQuery(options), environment, phone, country }
-        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/users', { query })
-        const response = await readList(loadPage, filters, options)
-        output.printResult(
-          response.body,
-          () =>
-            response.data.length === 0 && phone !== undefined ? noMatch : listText(response.data, output),
-          response.data.map(({ id }) => id),
-        )
-        if (phone !== undefined && country === undefined && isLastDigits(phone))
-          output.note(
-            'Last digits are searched in the newest 1,000 users, a whole number or --country in all.',
-          )
-        printNextPageHint(output, response)
-      }),
-    )
+    .examples('otpd user list', 'otpd user list --phone 0100', 'otpd user list --env live --limit 10 --json')
+    .run(async ({ connect, output }, options: Options) => {
+      const { api } = connect()
+      const { env: environment, phone, country } = options
+      const filters = { ...listQuery(options), environment, phone, country }
+      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/users', { query })
+      const response = await readList(loadPage, filters, options)
+      output.printResult(
+        response.body,
+        () => (response.data.length === 0 && phone !== undefined ? noMatch : listText(response.data, output)),
+        response.data.map(({ id }) => id),
+      )
+      if (phone !== undefined && country === undefined && isLastDigits(phone))
+        output.note('Last digits are searched in the newest 1,000 users, a whole number or --country in all.')
+      printNextPageHint(output, response)
+    })
 
   user
     .command('get')
@@ -58,65 +44,59 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
     .argument('<phone>', phoneHelp)
     .option(countryFlags, countryHelp)
     .description('show when, how often and through which applications a phone was verified')
-    .addHelpText('after', examples('otpd user get +14155550100'))
+    .examples('otpd user get +14155550100')
     .addOption(environmentOption('as'))
-    .action((phone: string, options: Options, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const call = {
-          params: { phoneNumber: await findPhone(api, phone, options.country) },
-          query: { environment: options.env, country: options.country },
-        }
-        const response = await api.asDeveloper('GET', '/v1/users/:phoneNumber', call)
-        const apps = output.isForPeople ? await listApplicationNames(api) : []
-        output.printResult(response.body, () => userText(response.data, apps, output), [response.data.id])
-      }),
-    )
+    .run(async ({ connect, output }, phone: string, options: Options) => {
+      const { api } = connect()
+      const call = {
+        params: { phoneNumber: await findPhone(api, phone, options.country) },
+        query: { environment: options.env, country: options.country },
+      }
+      const response = await api.asDeveloper('GET', '/v1/users/:phoneNumber', call)
+      const apps = output.isForPeople ? await listApplicationNames(api) : []
+      output.printResult(response.body, () => userText(response.data, apps, output), [response.data.id])
+    })
 
-  addPhoneActions(user, runCommand)
+  addPhoneActions(user)
 }
 
 /** Registers the commands that change what is kept about a phone: see `otpd admin` for those of the operator. */
-function addPhoneActions(user: Command, runCommand: RunCommand) {
+function addPhoneActions(user: CliCommand) {
   user
     .command('unlock')
     .argument('<phone>', phoneHelp)
     .option(countryFlags, countryHelp)
     .description('reset the limits of a phone, so that codes can be sent and verified again')
-    .addHelpText('after', examples('otpd user unlock +14155550100'))
-    .action((phone: string, { country }: CountryOption, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const params = { phoneNumber: await findPhone(api, phone, country) }
-        const call = { params, query: { country } }
-        const response = await api.asDeveloper('POST', '/v1/users/:phoneNumber/unlock', call)
-        output.printResult(response.body, () => unlockText(params.phoneNumber, response.data, output))
-      }),
-    )
+    .examples('otpd user unlock +14155550100')
+    .run(async ({ connect, output }, phone: string, { country }: CountryOption) => {
+      const { api } = connect()
+      const params = { phoneNumber: await findPhone(api, phone, country) }
+      const call = { params, query: { country } }
+      const response = await api.asDeveloper('POST', '/v1/users/:phoneNumber/unlock', call)
+      output.printResult(response.body, () => unlockText(params.phoneNumber, response.data, output))
+    })
 
   user
     .command('erase')
     .argument('<phone>', phoneHelp)
     .option(countryFlags, countryHelp)
     .description('erase a phone number from all records of your account')
-    .addHelpText('after', examples('otpd user erase +14155550100 --yes'))
-    .action((phone: string, { country }: CountryOption, command: Command) =>
-      runCommand(command, async (context) => {
-        const { connect, output } = context
-        const { api } = connect()
-        const phoneNumber = await confirm(context, {
-          find: () => findPhone(api, phone, country),
-          describe: async (name) => ({
-            question: 'Erase this phone number? Its codes are canceled and its users deleted.',
-            name,
-          }),
-        })
-        const call = { params: { phoneNumber }, query: { erase: 'true' as const, country } }
-        const response = await api.asDeveloper('DELETE', '/v1/users/:phoneNumber', call)
-        output.printResult(response.body, () => erasureText(phoneNumber, response.data, output))
-        output.note('Backups made earlier still contain it. They belong to the operator of the server.')
-      }),
-    )
+    .examples('otpd user erase +14155550100 --yes')
+    .run(async (context, phone: string, { country }: CountryOption) => {
+      const { connect, output } = context
+      const { api } = connect()
+      const phoneNumber = await confirm(context, {
+        find: () => findPhone(api, phone, country),
+        describe: async (name) => ({
+          question: 'Erase this phone number? Its codes are canceled and its users deleted.',
+          name,
+        }),
+      })
+      const call = { params: { phoneNumber }, query: { erase: 'true' as const, country } }
+      const response = await api.asDeveloper('DELETE', '/v1/users/:phoneNumber', call)
+      output.printResult(response.body, () => erasureText(phoneNumber, response.data, output))
+      output.note('Backups made earlier still contain it. They belong to the operator of the server.')
+    })
 }
 
 const noMatch = 'No phone that was verified matches.'

@@ -1,10 +1,9 @@
-import { Option, type Command } from 'commander'
+import { Option } from 'commander'
+import type { CliCommand } from './command.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
-import { examples } from '../help.ts'
 import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import type { Api } from '../client/api.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../context.ts'
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../client/resources.ts'
 import { eventKinds } from '../../src/shared/event-kinds.ts'
 import { findDelivery, findWebhook } from '../client/find.ts'
@@ -21,24 +20,22 @@ const webhookHelp = 'id, URL or application of the endpoint; may be left out if 
 const statuses = ['pending', 'delivered', 'failed', 'skipped'] as const satisfies readonly Status[]
 
 /** Registers the commands for deliveries to an endpoint. */
-export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
+export function addDeliveryCommands(webhook: CliCommand) {
   webhook
     .command('test')
     .argument('[webhook]', webhookHelp)
     .description('send a signed otp.verified test event; exit code 8 if it is not delivered')
-    .addHelpText('after', examples('otpd webhook test "$WEBHOOK_ID"'))
-    .action((text: string | undefined, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }): Promise<ExitCode> => {
-        const { api } = connect()
-        const id = await findWebhook(api, text)
-        const params = { id }
-        // The URL is for people; scripts that read JSON do not wait for it.
-        const endpoint = output.json ? null : await api.asDeveloper('GET', '/v1/webhooks/:id', { params })
-        const { body, data } = await api.asDeveloper('POST', '/v1/webhooks/:id/test', { params })
-        output.printResult(body, () => testText(endpoint?.data.url ?? id, data, output.paint))
-        return data.delivered ? exitCodes.done : exitCodes.negative
-      }),
-    )
+    .examples('otpd webhook test "$WEBHOOK_ID"')
+    .run(async ({ connect, output }, text: string | undefined): Promise<ExitCode> => {
+      const { api } = connect()
+      const id = await findWebhook(api, text)
+      const params = { id }
+      // The URL is for people; scripts that read JSON do not wait for it.
+      const endpoint = output.json ? null : await api.asDeveloper('GET', '/v1/webhooks/:id', { params })
+      const { body, data } = await api.asDeveloper('POST', '/v1/webhooks/:id/test', { params })
+      output.printResult(body, () => testText(endpoint?.data.url ?? id, data, output.paint))
+      return data.delivered ? exitCodes.done : exitCodes.negative
+    })
 
   addListOptions(
     webhook
@@ -57,16 +54,18 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
         eventKinds,
       ),
     )
-    .addHelpText(
-      'after',
-      examples(
-        'otpd webhook deliveries "$WEBHOOK_ID"',
-        'otpd webhook deliveries "$WEBHOOK_ID" --status failed --json',
-        'otpd webhook deliveries "$WEBHOOK_ID" "$DELIVERY_ID"',
-      ),
+    .examples(
+      'otpd webhook deliveries "$WEBHOOK_ID"',
+      'otpd webhook deliveries "$WEBHOOK_ID" --status failed --json',
+      'otpd webhook deliveries "$WEBHOOK_ID" "$DELIVERY_ID"',
     )
-    .action((first: string | undefined, second: string | undefined, options: Filters, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
+    .run(
+      async (
+        { connect, output },
+        first: string | undefined,
+        second: string | undefined,
+        options: Filters,
+      ) => {
         const { api } = connect()
         const [text, deliveryText] = splitDelivery(first, second)
         const id = await findWebhook(api, text)
@@ -87,7 +86,7 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
           response.data.map((delivery) => delivery.id),
         )
         printNextPageHint(output, response)
-      }),
+      },
     )
 
   webhook
@@ -95,26 +94,24 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
     .argument('[webhook]', webhookHelp)
     .argument('[delivery]', 'id of the delivery, dlv_…; without it, the newest one that failed')
     .description('send an event again now, with the same webhook-id')
-    .addHelpText('after', examples('otpd webhook redeliver "$WEBHOOK_ID" "$DELIVERY_ID"'))
-    .action((first: string | undefined, second: string | undefined, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const [text, deliveryText] = splitDelivery(first, second)
-        const id = await findWebhook(api, text)
-        const deliveryId =
-          deliveryText === undefined
-            ? await findNewestFailed(api, id)
-            : await findDelivery(api, id, deliveryText)
-        const call = { params: { id, deliveryId } }
-        const path = '/v1/webhooks/:id/deliveries/:deliveryId/redeliver'
-        const response = await api.asDeveloper('POST', path, call)
-        output.printResult(
-          response.body,
-          () => `${output.paint.green('✓')} ${response.data.type} is queued for delivery again`,
-        )
-        output.suggestNext(`otpd webhook deliveries ${id} ${deliveryId}`)
-      }),
-    )
+    .examples('otpd webhook redeliver "$WEBHOOK_ID" "$DELIVERY_ID"')
+    .run(async ({ connect, output }, first: string | undefined, second: string | undefined) => {
+      const { api } = connect()
+      const [text, deliveryText] = splitDelivery(first, second)
+      const id = await findWebhook(api, text)
+      const deliveryId =
+        deliveryText === undefined
+          ? await findNewestFailed(api, id)
+          : await findDelivery(api, id, deliveryText)
+      const call = { params: { id, deliveryId } }
+      const path = '/v1/webhooks/:id/deliveries/:deliveryId/redeliver'
+      const response = await api.asDeveloper('POST', path, call)
+      output.printResult(
+        response.body,
+        () => `${output.paint.green('✓')} ${response.data.type} is queued for delivery again`,
+      )
+      output.suggestNext(`otpd webhook deliveries ${id} ${deliveryId}`)
+    })
 
   webhook
     .command('recover')
@@ -122,9 +119,13 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
     .description('send every event again that an endpoint missed, with the same webhook-ids')
     .option('--since <time>', `events since this time: ${sinceHelp} (default 30d)`)
     .option('--until <time>', `events until this time (default now): ${sinceHelp}`)
-    .addHelpText('after', examples('otpd webhook recover "$WEBHOOK_ID" --since 2h'))
-    .action((text: string | undefined, options: { since?: string; until?: string }, command: Command) =>
-      runCommand(command, async ({ connect, io, output }) => {
+    .examples('otpd webhook recover "$WEBHOOK_ID" --since 2h')
+    .run(
+      async (
+        { connect, io, output },
+        text: string | undefined,
+        options: { since?: string; until?: string },
+      ) => {
         const toTime = (moment: string, flag: string) =>
           new Date(parseMoment(moment, io.now(), flag)).toISOString()
         const { since = '30d', until } = options
@@ -142,7 +143,7 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
             : `${output.paint.green('✓')} Events queued for delivery again: ${recovered}`,
         )
         if (recovered > 0) output.suggestNext(`otpd webhook deliveries ${id}`)
-      }),
+      },
     )
 }
 

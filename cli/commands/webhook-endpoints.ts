@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { confirm } from '../terminal/confirm.ts'
 import {
   addFieldOptions,
@@ -7,11 +7,11 @@ import {
   readFields,
   textOption,
   type FieldOptions,
+  type OptionValues,
 } from './field-options.ts'
 import { eventKinds } from '../../src/shared/event-kinds.ts'
 import { readEvents } from '../webhooks/read-events.ts'
 import { parseHeaders, parseNewHeaders, readHeaderFiles } from '../webhooks/headers.ts'
-import { examples } from '../help.ts'
 import { findApplication, findWebhook, listApplications, readApplicationName } from '../client/find.ts'
 import {
   idempotencyHeaders,
@@ -21,7 +21,6 @@ import {
 } from '../client/idempotency.ts'
 import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../context.ts'
 import type { WebhookEndpoint } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
 import { kept, optional, urlColumn } from '../terminal/table.ts'
@@ -63,7 +62,7 @@ const changeOptions: FieldOptions<Omit<EndpointChanges, 'status'>> = {
 }
 
 /** Registers the commands for endpoints. An endpoint has no name, only an id. */
-export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
+export function addEndpointCommands(webhook: CliCommand) {
   addFieldOptions(webhook.command('create'), createOptions)
     .alias('new')
     .description("send an application's events to a URL, signed with its webhook secret")
@@ -71,89 +70,77 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
     .requiredOption('--url <url>', urlHelp)
     .requiredOption('--events <types>', eventsHelp)
     .option(idempotencyKeyFlags, idempotencyKeyHelp)
-    .addHelpText(
-      'after',
-      examples(
-        'otpd webhook create --app web --url https://shop.example.com/hooks --events otp.verified,otp.failed',
-      ),
+    .examples(
+      'otpd webhook create --app web --url https://shop.example.com/hooks --events otp.verified,otp.failed',
     )
-    .action((options: CreateOptions, command: Command) =>
-      runCommand(command, async ({ connect, io, output }) => {
-        const { app, url } = options
-        const events = readEvents(options.events)
-        const fields = readHeaderFiles(io, readFields(command, createOptions))
-        const { api } = connect()
-        const appId = await findApplication(api, app)
-        const call = { body: { appId, url, events, ...fields }, headers: idempotencyHeaders(options) }
-        const response = await api.asDeveloper('POST', '/v1/webhooks', call)
-        output.printResult(
-          response.body,
-          () =>
-            [`${output.paint.green('✓')} Webhook created`, endpointText(response.data, output)].join('\n'),
-          [response.data.id],
-        )
-        output.suggestNext(`otpd webhook test ${response.data.id}`, `otpd app webhook-secret ${appId}`)
-      }),
-    )
+    .run(async ({ connect, io, output }, options: CreateOptions) => {
+      const { app, url } = options
+      const events = readEvents(options.events)
+      const fields = readHeaderFiles(io, readFields(options, createOptions))
+      const { api } = connect()
+      const appId = await findApplication(api, app)
+      const call = { body: { appId, url, events, ...fields }, headers: idempotencyHeaders(options) }
+      const response = await api.asDeveloper('POST', '/v1/webhooks', call)
+      output.printResult(
+        response.body,
+        () => [`${output.paint.green('✓')} Webhook created`, endpointText(response.data, output)].join('\n'),
+        [response.data.id],
+      )
+      output.suggestNext(`otpd webhook test ${response.data.id}`, `otpd app webhook-secret ${appId}`)
+    })
 
   addListOptions(webhook.command('list').alias('ls').description('list your endpoints, newest first'))
     .option('--app <id|name>', 'only endpoints of this application')
-    .addHelpText('after', examples('otpd webhook list', 'otpd webhook list --app web --json'))
-    .action((options: ListOptions & { app?: string }, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
-        const filters = { ...listQuery(options), appId }
-        const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/webhooks', { query })
-        const response = await readList(loadPage, filters, options)
-        const needsNames = output.isForPeople && response.data.length > 0
-        const apps = needsNames ? await listApplications(api) : []
-        output.printResult(
-          response.body,
-          () => listText(response.data, apps, output),
-          response.data.map(({ id }) => id),
-        )
-        printNextPageHint(output, response)
-      }),
-    )
+    .examples('otpd webhook list', 'otpd webhook list --app web --json')
+    .run(async ({ connect, output }, options: ListOptions & { app?: string }) => {
+      const { api } = connect()
+      const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
+      const filters = { ...listQuery(options), appId }
+      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/webhooks', { query })
+      const response = await readList(loadPage, filters, options)
+      const needsNames = output.isForPeople && response.data.length > 0
+      const apps = needsNames ? await listApplications(api) : []
+      output.printResult(
+        response.body,
+        () => listText(response.data, apps, output),
+        response.data.map(({ id }) => id),
+      )
+      printNextPageHint(output, response)
+    })
 
   webhook
     .command('get')
     .alias('show')
     .argument('[webhook]', idHelp)
     .description('show an endpoint')
-    .addHelpText('after', examples('otpd webhook get "$WEBHOOK_ID"'))
-    .action((text: string | undefined, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, output }) => {
-        const { api } = connect()
-        const id = await findWebhook(api, text)
-        const response = await api.asDeveloper('GET', '/v1/webhooks/:id', { params: { id } })
-        const { data } = response
-        const appName = output.isForPeople ? await readApplicationName(api, data.appId) : undefined
-        output.printResult(response.body, () => endpointText(data, output, appName), [id])
-      }),
-    )
+    .examples('otpd webhook get "$WEBHOOK_ID"')
+    .run(async ({ connect, output }, text: string | undefined) => {
+      const { api } = connect()
+      const id = await findWebhook(api, text)
+      const response = await api.asDeveloper('GET', '/v1/webhooks/:id', { params: { id } })
+      const { data } = response
+      const appName = output.isForPeople ? await readApplicationName(api, data.appId) : undefined
+      output.printResult(response.body, () => endpointText(data, output, appName), [id])
+    })
 
   addFieldOptions(webhook.command('update'), changeOptions)
     .argument('<webhook>', idHelp)
     .description('change the URL, event types, description or headers of an endpoint')
-    .addHelpText('after', examples('otpd webhook update "$WEBHOOK_ID" --events \'*\''))
-    .action((text: string, _options: unknown, command: Command) =>
-      runCommand(command, async ({ connect, io, output }) => {
-        const body = readHeaderFiles(io, readChanges(command, changeOptions))
-        const { api } = connect()
-        const id = await findWebhook(api, text)
-        const response = await api.asDeveloper('PATCH', '/v1/webhooks/:id', { params: { id }, body })
-        const dropped = response.data.droppedHeaders?.map(printable).join(', ')
-        if (dropped !== undefined)
-          output.warn(
-            `The URL has another origin, so these headers were removed: ${dropped}. Set them again with: otpd webhook update ${id} --header 'NAME: VALUE'`,
-          )
-        output.printResult(response.body, () =>
-          [`${output.paint.green('✓')} Webhook updated`, endpointText(response.data, output)].join('\n'),
+    .examples('otpd webhook update "$WEBHOOK_ID" --events \'*\'')
+    .run(async ({ connect, io, output }, text: string, options: OptionValues) => {
+      const body = readHeaderFiles(io, readChanges(options, changeOptions))
+      const { api } = connect()
+      const id = await findWebhook(api, text)
+      const response = await api.asDeveloper('PATCH', '/v1/webhooks/:id', { params: { id }, body })
+      const dropped = response.data.droppedHeaders?.map(printable).join(', ')
+      if (dropped !== undefined)
+        output.warn(
+          `The URL has another origin, so these headers were removed: ${dropped}. Set them again with: otpd webhook update ${id} --header 'NAME: VALUE'`,
         )
-      }),
-    )
+      output.printResult(response.body, () =>
+        [`${output.paint.green('✓')} Webhook updated`, endpointText(response.data, output)].join('\n'),
+      )
+    })
 
   for (const [verb, status, description] of [
     ['enable', 'enabled', 'enable a disabled endpoint'],
@@ -163,19 +150,17 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
       .command(verb)
       .argument('[webhook]', idHelp)
       .description(description)
-      .addHelpText('after', examples(`otpd webhook ${verb} "$WEBHOOK_ID"`))
-      .action((text: string | undefined, _options: unknown, command: Command) =>
-        runCommand(command, async ({ connect, output }) => {
-          const { api } = connect()
-          const call = { params: { id: await findWebhook(api, text) }, body: { status } }
-          const response = await api.asDeveloper('PATCH', '/v1/webhooks/:id', call)
-          const url = output.paint.bold(printable(response.data.url))
-          output.printResult(
-            response.body,
-            () => `${output.paint.green('✓')} ${url} is ${response.data.status}`,
-          )
-        }),
-      )
+      .examples(`otpd webhook ${verb} "$WEBHOOK_ID"`)
+      .run(async ({ connect, output }, text: string | undefined) => {
+        const { api } = connect()
+        const call = { params: { id: await findWebhook(api, text) }, body: { status } }
+        const response = await api.asDeveloper('PATCH', '/v1/webhooks/:id', call)
+        const url = output.paint.bold(printable(response.data.url))
+        output.printResult(
+          response.body,
+          () => `${output.paint.green('✓')} ${url} is ${response.data.status}`,
+        )
+      })
   }
 
   webhook
@@ -183,23 +168,21 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
     .alias('rm')
     .argument('<webhook>', idHelp)
     .description('delete an endpoint and its pending deliveries')
-    .addHelpText('after', examples('otpd webhook delete "$WEBHOOK_ID" --yes'))
-    .action((text: string, _options: unknown, command: Command) =>
-      runCommand(command, async (context) => {
-        const { connect, output } = context
-        const { api } = connect()
-        const id = await confirm(context, {
-          find: () => findWebhook(api, text),
-          async describe(id) {
-            const { data } = await api.asDeveloper('GET', '/v1/webhooks/:id', { params: { id } })
-            const { host } = new URL(data.url)
-            return { question: `Delete the webhook to ${printable(data.url)}?`, name: host }
-          },
-        })
-        const response = await api.asDeveloper('DELETE', '/v1/webhooks/:id', { params: { id } })
-        output.printResult(response.body, () => `${output.paint.green('✓')} Webhook ${printable(id)} deleted`)
-      }),
-    )
+    .examples('otpd webhook delete "$WEBHOOK_ID" --yes')
+    .run(async (context, text: string) => {
+      const { connect, output } = context
+      const { api } = connect()
+      const id = await confirm(context, {
+        find: () => findWebhook(api, text),
+        async describe(id) {
+          const { data } = await api.asDeveloper('GET', '/v1/webhooks/:id', { params: { id } })
+          const { host } = new URL(data.url)
+          return { question: `Delete the webhook to ${printable(data.url)}?`, name: host }
+        },
+      })
+      const response = await api.asDeveloper('DELETE', '/v1/webhooks/:id', { params: { id } })
+      output.printResult(response.body, () => `${output.paint.green('✓')} Webhook ${printable(id)} deleted`)
+    })
 }
 
 /** Formats the status. An enabled endpoint that keeps failing is shown as failing, because it needs attention. */

@@ -1,9 +1,8 @@
-import type { Command } from 'commander'
-import type { Context, RunCommand } from '../context.ts'
+import type { CliCommand } from './command.ts'
+import type { Context } from '../context.ts'
 import { CliError, usageError, type ExitCode, isRetryable } from '../terminal/errors.ts'
 import { wildcardKinds } from '../../src/shared/event-kinds.ts'
 import { readEvents } from '../webhooks/read-events.ts'
-import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
 import { followLog } from '../client/follow-log.ts'
 import { whenAborted, runUntilInterrupted } from '../terminal/interrupt.ts'
@@ -19,7 +18,7 @@ type Options = { forwardTo?: string; app?: string; events?: string; printSecret?
 const inFlightMax = 10
 
 /** Registers the listen command, which forwards events to a local server. */
-export function addListenCommand(webhook: Command, runCommand: RunCommand) {
+export function addListenCommand(webhook: CliCommand) {
   webhook
     .command('listen')
     .description('forward events to a local server as signed webhooks, until Ctrl+C')
@@ -27,18 +26,13 @@ export function addListenCommand(webhook: Command, runCommand: RunCommand) {
     .option('--app <id|name>', 'only events of this application (default: all)')
     .option('--events <types>', 'only these event types, like otp.verified,otp.failed (default: all)')
     .option('--print-secret', 'print the webhook secret of --app, and exit')
-    .addHelpText(
-      'after',
-      examples(
-        'otpd webhook listen --forward-to localhost:3000/hook --app web',
-        'otpd webhook listen --forward-to http://localhost:3000/hook --events otp.verified,otp.failed',
-        'otpd webhook listen --print-secret --app web',
-      ),
+    .examples(
+      'otpd webhook listen --forward-to localhost:3000/hook --app web',
+      'otpd webhook listen --forward-to http://localhost:3000/hook --events otp.verified,otp.failed',
+      'otpd webhook listen --print-secret --app web',
     )
-    .action((options: Options, command: Command) =>
-      runCommand(command, (context) =>
-        options.printSecret === true ? printSecret(context, options) : listen(context, options),
-      ),
+    .run((context, options: Options) =>
+      options.printSecret === true ? printSecret(context, options) : listen(context, options),
     )
 }
 

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
+import type { CliCommand } from './command.ts'
 import { readEnvFile } from '../client/credentials.ts'
-import { durationMs, type Context, type RunCommand } from '../context.ts'
+import { durationMs, type Context } from '../context.ts'
 import { exitCodes, usageError } from '../terminal/errors.ts'
-import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
 import { printable } from '../terminal/text.ts'
 import { checkWebhook, type Check } from '../webhooks/check.ts'
@@ -22,7 +21,7 @@ type Options = {
 }
 
 /** Registers the verify command, which finds out why a receiver rejects a delivery. */
-export function addVerifyCommand(webhook: Command, runCommand: RunCommand) {
+export function addVerifyCommand(webhook: CliCommand) {
   webhook
     .command('verify')
     .description('check the signature of a delivery and find what is wrong')
@@ -35,29 +34,24 @@ export function addVerifyCommand(webhook: Command, runCommand: RunCommand) {
     .option('--signature <signature>', 'value of the webhook-signature header')
     .option('--body-file <path>', 'request body (default: standard input)')
     .option('--tolerance <time>', 'maximum age (default 5m)')
-    .addHelpText(
-      'after',
-      examples(
-        'otpd webhook verify --app web --header-file delivery.headers < delivery.json',
-        'otpd webhook verify --env-file .env.otpd --header-file delivery.headers --body-file delivery.json',
-      ),
+    .examples(
+      'otpd webhook verify --app web --header-file delivery.headers < delivery.json',
+      'otpd webhook verify --env-file .env.otpd --header-file delivery.headers --body-file delivery.json',
     )
-    .action((options: Options, command: Command) =>
-      runCommand(command, async (context) => {
-        const { io, output } = context
-        const toleranceMs = durationMs(options.tolerance ?? '5m', '--tolerance')
-        const message = { ...readHeaders(context, options), ...(await readSecretAndBody(context, options)) }
-        const checks = checkWebhook(message, { nowMs: io.now(), toleranceMs })
-        const valid = checks.every(({ ok }) => ok)
-        const faults = checks
-          .filter(({ ok }) => !ok)
-          .map(({ part, message: fault }) => ({ part, message: fault }))
-        output.printResult(JSON.stringify({ data: { valid, faults } }), () =>
-          checksText(checks, valid, context),
-        )
-        return valid ? exitCodes.done : exitCodes.negative
-      }),
-    )
+    .run(async (context, options: Options) => {
+      const { io, output } = context
+      const toleranceMs = durationMs(options.tolerance ?? '5m', '--tolerance')
+      const message = { ...readHeaders(context, options), ...(await readSecretAndBody(context, options)) }
+      const checks = checkWebhook(message, { nowMs: io.now(), toleranceMs })
+      const valid = checks.every(({ ok }) => ok)
+      const faults = checks
+        .filter(({ ok }) => !ok)
+        .map(({ part, message: fault }) => ({ part, message: fault }))
+      output.printResult(JSON.stringify({ data: { valid, faults } }), () =>
+        checksText(checks, valid, context),
+      )
+      return valid ? exitCodes.done : exitCodes.negative
+    })
 }
 
 function checksText(checks: Check[], valid: boolean, { output: { paint } }: Context) {

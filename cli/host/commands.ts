@@ -13,7 +13,7 @@ import { nameDataDir } from './name-data-dir.ts'
 export type HostFlags = { dataDir?: string; config?: string }
 
 /** Adds the flags of every command that works on the data directory. */
-export const addHostFlags = (command: Command) =>
+export const addHostFlags = <C extends Command>(command: C): C =>
   command
     .option('--data-dir <dir>', "the server's data directory (OTPD_DATA_DIR)")
     .option('--config <file>', "the server's configuration file (OTPD_CONFIG)")

@@ -3,7 +3,7 @@ import type { Config, ConfigUse, DatabaseConfig, Flags, LoadedConfig } from '../
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
 
 /** Adds the settings that `serve` and `config` take as flags. */
-export const addConfigFlags = (command: Command) =>
+export const addConfigFlags = <C extends Command>(command: C): C =>
   command
     .option('--config <file>', 'configuration file (OTPD_CONFIG)')
     .option(
