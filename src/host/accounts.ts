@@ -163,12 +163,16 @@ export function createHostAccounts(config: Config, needs: HostAccountNeeds) {
     /**
      * Issues the ID token that a login would return, but without a session, so it cannot be renewed.
      *
-     * @param server URL of the server, if no public URL is configured
+     * @param urls.running public URL of the running server, which accepts tokens of no other issuer
+     * @param urls.named URL of the server, if none runs and no public URL is configured
      * @throws NOT_FOUND; CONFLICT (ACCOUNT_DISABLED, EXTERNAL_PROVIDER); OperationRefused SERVER_UNKNOWN
      */
-    async issueToken(idOrEmail: string, server?: string): Promise<HostToken> {
+    async issueToken(
+      idOrEmail: string,
+      { running, named }: { running?: string | undefined; named?: string | undefined } = {},
+    ): Promise<HostToken> {
       requireBuiltIn()
-      const issuerUrl = `${config.publicUrl ?? server ?? listenUrl(config)}/v1/auth`
+      const issuerUrl = `${running ?? config.publicUrl ?? named ?? listenUrl(config)}/v1/auth`
       const developer = await find(idOrEmail)
       if (developer.status !== 'active') {
         throw new ServiceError('CONFLICT', 'This account is disabled. Enable it first: otpd admin enable', {

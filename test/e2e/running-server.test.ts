@@ -35,6 +35,20 @@ describe('a server that was started with other settings than those of the shell'
     expect((await otpd('guard', 'status')).stdout).toMatch(/COUNTRY_NOT_ALLOWED +0 +0 +only DE/)
   })
 
+  test('accepts the tokens of admin token', async () => {
+    const env = { OTPD_DATA_DIR: server.dataDir, OTPD_SERVER: '', OTPD_PUBLIC_URL: 'https://otp.example' }
+    const email = 'ada@example.com'
+    const input = 'a long password of no list'
+    const created = await server.otpd(['admin', 'create', '--email', email, '--password-stdin'], {
+      env,
+      input,
+    })
+    expect(created).toMatchObject({ exitCode: 0 })
+    const { stdout } = await server.otpd(['admin', 'token', email, '--quiet'], { env })
+    const listed = await server.otpd(['project', 'list'], { env: { OTPD_TOKEN: stdout.trim() } })
+    expect(listed).toMatchObject({ exitCode: 0 })
+  })
+
   test('shows the providers of its last reload, and no secret', async () => {
     const lines = ['[[providers]]', 'name = "main"', 'kind = "twilio"', 'authTokenFile = "token"']
     const fields = { accountSid: `AC${'0'.repeat(32)}`, from: '+12025550100' }

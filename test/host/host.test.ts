@@ -185,7 +185,7 @@ describe('a token of the operator', () => {
   const readIssuer = ({ idToken }: { idToken: string }) =>
     JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString()).iss
 
-  test('has the public URL, the given URL or the listening address as its issuer', async () => {
+  test('has the URL of the running server as its issuer, else the public URL, the named one or the listening address', async () => {
     await (await open()).createAccount({ email: 'ada@example.com', password })
     const token = await (await open()).issueToken('ada@example.com')
     expect(readIssuer(token)).toBe('http://127.0.0.1:8080/v1/auth')
@@ -194,11 +194,16 @@ describe('a token of the operator', () => {
     await expect((await open(free)).issueToken('ada@example.com')).rejects.toMatchObject({
       reason: 'SERVER_UNKNOWN',
     })
-    const issuedToken = await (await open(free)).issueToken('ada@example.com', 'http://127.0.0.1:9')
+    const issuedToken = await (
+      await open(free)
+    ).issueToken('ada@example.com', { named: 'http://127.0.0.1:9' })
     expect(readIssuer(issuedToken)).toBe('http://127.0.0.1:9/v1/auth')
     const shown = await open({ publicUrl: 'https://otp.example' })
-    expect(readIssuer(await shown.issueToken('ada@example.com', 'http://127.0.0.1:9'))).toBe(
+    expect(readIssuer(await shown.issueToken('ada@example.com', { named: 'http://127.0.0.1:9' }))).toBe(
       'https://otp.example/v1/auth',
+    )
+    expect(readIssuer(await shown.issueToken('ada@example.com', { running: 'http://127.0.0.1:7' }))).toBe(
+      'http://127.0.0.1:7/v1/auth',
     )
   })
 
@@ -260,7 +265,7 @@ describe('the audit trail', () => {
     await opened.disable(id)
     await opened.enable(id)
     await opened.resetPassword('ada@example.com', 'another horse battery')
-    await opened.issueToken(id, 'http://127.0.0.1:1')
+    await opened.issueToken(id, { named: 'http://127.0.0.1:1' })
     await opened.createSetupToken()
     const kid = (await opened.rotateSigningKey()).kid
     await opened.deleteAccount(id)
