@@ -42,12 +42,17 @@ export const findApplication = (api: Api, idOrName: string) =>
 export const listApplications = (api: Api, projectId?: string) =>
   loadPages((query) => api.asDeveloper('GET', '/v1/applications', { query: { ...query, projectId } }))
 
-/** Lists the applications for their names; none for an API token that may only read codes: ids take their place. */
-export const listApplicationNames = (api: Api) =>
-  listApplications(api).catch((error: unknown) => {
+/** Names of resources by their ids. */
+export type Names = ReadonlyMap<string, string>
+
+/** Reads the names of the applications; none for an API token that may only read codes: ids take their place. */
+export async function readApplicationNames(api: Api): Promise<Names> {
+  const applications = await listApplications(api).catch((error: unknown) => {
     if (isOutOfScope(error)) return []
     throw error
   })
+  return new Map(applications.map(({ id, name }) => [id, name]))
+}
 
 /** Reads a name to show next to an id; undefined if it cannot be read, for example by an API token without the scope. */
 export const readName = (response: Promise<ApiResponse<{ name: string }>>): Promise<string | undefined> =>

@@ -12,62 +12,82 @@ export const addListOptions = <C extends Command>(command: C): C =>
     .addOption(new Option('--all', 'every item, not only the first page').conflicts(['limit', 'cursor']))
     .option('--cursor <cursor>', 'start after this cursor: pagination.nextCursor of --json')
 
+/** Query parameters that choose a page. */
+export type Paging = { limit?: string; cursor?: string }
+
+/** Loads a page of a list. */
+type LoadPage<T> = (paging: Paging) => Promise<ApiResponse<T[]>>
+
 /**
  * Converts the paging options to query parameters.
  *
  * @throws usage error when --limit is not a number
  */
-export function listQuery({ limit, cursor }: ListOptions) {
+export function readPaging({ limit, cursor }: ListOptions): Paging {
   if (limit !== undefined && !/^\d+$/.test(limit)) throw usageError('--limit must be a number from 1 to 200.')
   return { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) }
-}
-
-/** Notes that there are more pages: people could take the first page for the whole list. */
-export function printNextPageHint(output: Output, { nextCursor }: ApiResponse<unknown>) {
-  if (nextCursor !== null)
-    output.note(output.paintError.dim('There are more: --all shows every item, --limit 200 the first 200.'))
 }
 
 /** Items that are read at most to find those since a time. */
 const sinceItemsMax = 10_000
 
-type Page<T, Q> = (query: Q) => Promise<ApiResponse<T[]>>
-type PageQuery = { limit?: string; cursor?: string }
-
-/** Reads a page of a list; all of them with --all. */
-export const readList = <T, Q extends PageQuery>(
-  loadPage: Page<T, Q>,
-  query: Q,
-  { all }: ListOptions,
-): Promise<ApiResponse<T[]>> => (all ? readPages(loadPage, query, Infinity, () => true) : loadPage(query))
+/** Reads the page of a list that the options name; all of them with --all. @throws usage error as readPaging does */
+export async function readList<T>(options: ListOptions, loadPage: LoadPage<T>): Promise<ApiResponse<T[]>> {
+  const paging = readPaging(options)
+  return await (options.all ? readPages(loadPage, paging, Infinity, () => true) : loadPage(paging))
+}
 
 /**
- * Reads a page of a list that is newest first; with `sinceMs` all items created since then, up to the limit of the query.
+ * Reads a page of a list that is newest first; with `sinceMs` all items created since then, up to --limit.
  *
  * @param sinceMs milliseconds since the epoch
  */
-export function readSince<T extends { createdAt: string }, Q extends PageQuery>(
-  loadPage: Page<T, Q>,
-  query: Q,
-  sinceMs: number | undefined,
+export async function readSince<T extends { createdAt: string }>(
   options: ListOptions,
+  sinceMs: number | undefined,
+  loadPage: LoadPage<T>,
 ): Promise<ApiResponse<T[]>> {
-  if (sinceMs === undefined) return readList(loadPage, query, options)
-  const itemsMax = options.all ? Infinity : query.limit === undefined ? sinceItemsMax : Number(query.limit)
-  return readPages(loadPage, query, itemsMax, ({ createdAt }) => Date.parse(createdAt) >= sinceMs)
+  if (sinceMs === undefined) return await readList(options, loadPage)
+  const paging = readPaging(options)
+  const itemsMax = options.all ? Infinity : Number(paging.limit ?? sinceItemsMax)
+  return await readPages(loadPage, paging, itemsMax, ({ createdAt }) => Date.parse(createdAt) >= sinceMs)
+}
+
+/**
+ * Prints a list, and notes that there are more pages: people could take the first page for the whole list.
+ *
+ * @param text formats the items
+ * @param note about the list, printed before the one about more pages
+ */
+export function printList<T extends { id: string }>(
+  output: Output,
+  page: ApiResponse<T[]>,
+  text: (items: T[]) => string,
+  note?: string,
+) {
+  const ids = page.data.map(({ id }) => id)
+  output.printResult(page.body, () => text(page.data), ids)
+  if (note !== undefined) output.note(note)
+  noteMorePages(output, page)
+}
+
+/** Notes that there are more pages. */
+export function noteMorePages(output: Output, { nextCursor }: ApiResponse<unknown>) {
+  if (nextCursor !== null)
+    output.note(output.paintError.dim('There are more: --all shows every item, --limit 200 the first 200.'))
 }
 
 /** Reads page after page, up to the first item that is not wanted. The body is that of one page with all items. */
-async function readPages<T, Q extends PageQuery>(
-  loadPage: Page<T, Q>,
-  query: Q,
+async function readPages<T>(
+  loadPage: LoadPage<T>,
+  paging: Paging,
   itemsMax: number,
   isWanted: (item: T) => boolean,
 ): Promise<ApiResponse<T[]>> {
   const items: T[] = []
-  let { cursor } = query
+  let { cursor } = paging
   for (;;) {
-    const page = await loadPage({ ...query, limit: '200', ...(cursor !== undefined && { cursor }) })
+    const page = await loadPage({ limit: '200', ...(cursor !== undefined && { cursor }) })
     const wanted = page.data.filter(isWanted)
     items.push(...wanted)
     if (page.nextCursor === null || wanted.length < page.data.length || items.length >= itemsMax) break

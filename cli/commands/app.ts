@@ -5,14 +5,9 @@ import type { Api } from '../client/api.ts'
 import { clientVariables, describeLimits, envLines, type ClientSystem } from '../client/app-env.ts'
 import { reserveEnvFile } from '../client/credentials.ts'
 import { findProject, listApplications, listProjects } from '../client/find.ts'
-import {
-  idempotencyHeaders,
-  idempotencyKeyFlags,
-  idempotencyKeyHelp,
-  type IdempotencyOption,
-} from '../client/idempotency.ts'
+import { idempotencyHeaders, idempotencyKeyOption, type IdempotencyOption } from '../client/idempotency.ts'
 import { paintEnvironment, paintStatus } from '../client/app-text.ts'
-import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
+import { addListOptions, printList, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { Application, CreatedApplication, Project } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
@@ -53,7 +48,7 @@ export function addAppCommands(program: CliCommand) {
     .option('--env-file <path>', 'save the credentials to a new file that only you can read')
     .addOption(systemOption())
     .option(duplicateFlag, 'create it even if the project has an application of this name')
-    .option(idempotencyKeyFlags, idempotencyKeyHelp)
+    .addOption(idempotencyKeyOption())
     .examples(
       'otpd app create web --project shop --env live --env-file .env.otpd',
       'otpd app create web-test --project shop --env test --locale de --otp-ttl 120',
@@ -101,18 +96,13 @@ export function addAppCommands(program: CliCommand) {
     .run(async ({ connect, output }, options: ListOptions & { project?: string }) => {
       const { api } = connect()
       const projectId = options.project && (await findProject(api, options.project))
-      const filters = { ...listQuery(options), projectId }
-      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/applications', { query })
-      const response = await readList(loadPage, filters, options)
-      // Names are for people; scripts that read JSON do not wait for them.
-      const needsNames = output.isForPeople && response.data.length > 0
-      const projects = needsNames ? await listProjects(api) : []
-      output.printResult(
-        response.body,
-        () => listText(response.data, projects, output),
-        response.data.map(({ id }) => id),
+      const page = await readList(options, (paging) =>
+        api.asDeveloper('GET', '/v1/applications', { query: { ...paging, projectId } }),
       )
-      printNextPageHint(output, response)
+      // Names are for people; scripts that read JSON do not wait for them.
+      const needsNames = output.isForPeople && page.data.length > 0
+      const projects = needsNames ? await listProjects(api) : []
+      printList(output, page, (apps) => listText(apps, projects, output))
     })
 
   addAppEnvCommand(app)

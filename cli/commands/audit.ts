@@ -2,7 +2,7 @@ import type { CliCommand } from './command.ts'
 import type { HostAuditVerification } from '../../src/host/host.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import { exitCodes } from '../terminal/errors.ts'
-import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
+import { addListOptions, printList, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { AuditEntry } from '../client/resources.ts'
 import { withProgress } from '../terminal/progress.ts'
@@ -20,20 +20,11 @@ export function addAuditCommand(program: CliCommand) {
     .examples('otpd audit', 'otpd audit --action login.failed', 'otpd audit --limit 200 --json')
     .run(async ({ connect, output }, options: Options) => {
       const { action, target: targetId } = options
-      const filters = {
-        ...listQuery(options),
-        ...(action !== undefined && { action }),
-        ...(targetId !== undefined && { targetId }),
-      }
       const { api } = connect()
-      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/audit', { query })
-      const response = await readList(loadPage, filters, options)
-      output.printResult(
-        response.body,
-        () => auditText(response.data, output),
-        response.data.map(({ id }) => id),
+      const page = await readList(options, (paging) =>
+        api.asDeveloper('GET', '/v1/audit', { query: { ...paging, action, targetId } }),
       )
-      printNextPageHint(output, response)
+      printList(output, page, (entries) => auditText(entries, output))
     })
 
   addHostFlags(

@@ -1,7 +1,7 @@
 import type { CliCommand } from './command.ts'
-import { findApplication, findGuardRule, listApplicationNames } from '../client/find.ts'
+import { findApplication, findGuardRule, readApplicationNames, type Names } from '../client/find.ts'
 import { describeWideRule, readEnd } from '../client/guard-rules.ts'
-import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import { addListOptions, printList, readList, type ListOptions } from '../client/lists.ts'
 import type { GuardListRule } from '../client/resources.ts'
 import { confirm } from '../terminal/confirm.ts'
 import type { Output } from '../terminal/output.ts'
@@ -66,16 +66,10 @@ export function addGuardRuleCommands(guard: CliCommand) {
     .examples('otpd guard rules', 'otpd guard rules --json')
     .run(async ({ connect, output }, options: ListOptions) => {
       const { api } = connect()
-      const response = await api.asDeveloper('GET', '/v1/guard/rules', { query: listQuery(options) })
-      const hasApps = response.data.some(({ appId }) => appId !== null)
-      const applications = hasApps ? await listApplicationNames(api) : []
-      const names = new Map(applications.map(({ id, name }) => [id, name]))
-      output.printResult(
-        response.body,
-        () => rulesText(response.data, names, output),
-        response.data.map(({ id }) => id),
-      )
-      printNextPageHint(output, response)
+      const page = await readList(options, (query) => api.asDeveloper('GET', '/v1/guard/rules', { query }))
+      const hasApps = page.data.some(({ appId }) => appId !== null)
+      const names = hasApps ? await readApplicationNames(api) : new Map()
+      printList(output, page, (rules) => rulesText(rules, names, output))
     })
 
   guard
@@ -95,7 +89,7 @@ export function addGuardRuleCommands(guard: CliCommand) {
     })
 }
 
-function rulesText(rules: GuardListRule[], names: ReadonlyMap<string, string>, output: Output) {
+function rulesText(rules: GuardListRule[], names: Names, output: Output) {
   if (rules.length === 0) return 'No rules. Create one: otpd guard allow VALUE, otpd guard deny VALUE'
   return output.formatTable(
     [kept('RULE'), 'TARGET', kept('VALUE'), 'APPLICATION', output.timeHeading('EXPIRES'), 'ID'],

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { usageError, type ExitCode } from '../terminal/errors.ts'
 import { followInbox } from '../client/follow-inbox.ts'
 import { runUntilInterrupted } from '../terminal/interrupt.ts'
-import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
+import { addListOptions, noteMorePages, readList, readPaging, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { InboxItem } from '../client/resources.ts'
 import { kept, optional } from '../terminal/table.ts'
@@ -30,18 +30,16 @@ export function addInboxCommand(program: CliCommand) {
 
 async function showInbox({ connect, output }: Context, options: ListOptions) {
   const { api } = connect()
-  const filters = listQuery(options)
-  const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/inbox', { query })
-  const response = await readList(loadPage, filters, options)
-  output.printResult(response.body, () => inboxText(response.data, output))
-  printNextPageHint(output, response)
+  const page = await readList(options, (query) => api.asDeveloper('GET', '/v1/inbox', { query }))
+  output.printResult(page.body, () => inboxText(page.data, output))
+  noteMorePages(output, page)
 }
 
 async function tailInbox(context: Context, { limit = tailLimitDefault, cursor }: Options): Promise<ExitCode> {
   const { io, connect, output } = context
   if (cursor !== undefined)
     throw usageError('--tail starts at the newest messages and cannot be combined with --cursor.')
-  const query = listQuery({ limit })
+  const query = readPaging({ limit })
   const { api, server } = connect()
   const { data: recentItems } = await api.asDeveloper('GET', '/v1/inbox', { query })
   const printItem = (item: InboxItem) =>

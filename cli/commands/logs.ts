@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { CliCommand } from './command.ts'
 import type { Context } from '../context.ts'
 import { usageError, type ExitCode } from '../terminal/errors.ts'
-import { findApplication, findOtpRequest, listApplicationNames } from '../client/find.ts'
+import { findApplication, findOtpRequest, readApplicationNames } from '../client/find.ts'
 import { followLog } from '../client/follow-log.ts'
 import { runUntilInterrupted } from '../terminal/interrupt.ts'
 import { createLogLines } from '../client/log-lines.ts'
@@ -80,8 +80,7 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   const recentLog = await findRecent(api, search)
   // Names are for people; scripts that read JSON do not wait for them.
   const needsNames = !output.json && (isTail || recentLog.entries.length > 0)
-  const apps = needsNames ? await listApplicationNames(api) : []
-  const appNames = new Map(apps.map(({ id, name }) => [id, name]))
+  const appNames = needsNames ? await readApplicationNames(api) : new Map()
   const lines = createLogLines(appNames, output)
   const formatEntry = (entry: LogEntry) => lines.entry(entry, io.now())
   if (recentLog.isTruncated)

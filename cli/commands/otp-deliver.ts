@@ -1,12 +1,7 @@
 import { Argument } from 'commander'
 import type { CliCommand } from './command.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
-import {
-  idempotencyHeaders,
-  idempotencyKeyFlags,
-  idempotencyKeyHelp,
-  type IdempotencyOption,
-} from '../client/idempotency.ts'
+import { idempotencyHeaders, idempotencyKeyOption, type IdempotencyOption } from '../client/idempotency.ts'
 import { channelName } from '../client/log-lines.ts'
 import type { Route } from '../client/routes.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
@@ -32,7 +27,7 @@ export function addOtpDeliverCommands(
     .argument('<phone>', phoneHelp)
     .argument('<code>', 'made and checked by you: 4 to 10 digits and letters')
     .description('deliver a code of your own to a phone; otpd does not keep or check it')
-    .option(idempotencyKeyFlags, idempotencyKeyHelp)
+    .addOption(idempotencyKeyOption())
     .option('--env-file <path>', envFileHelp)
     .examples('otpd otp deliver +14155550100 907155 --env-file .env.otpd')
     .run(async (context, phone: string, code: string, options: DeliverOptions) => {

@@ -1,11 +1,6 @@
 import type { CliCommand } from './command.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
-import {
-  idempotencyHeaders,
-  idempotencyKeyFlags,
-  idempotencyKeyHelp,
-  type IdempotencyOption,
-} from '../client/idempotency.ts'
+import { idempotencyHeaders, idempotencyKeyOption, type IdempotencyOption } from '../client/idempotency.ts'
 import type { Route } from '../client/routes.ts'
 import { printable } from '../terminal/text.ts'
 import { addFieldOptions, readFields, textOption, type FieldOptions } from './field-options.ts'
@@ -31,7 +26,7 @@ export function addOtpProofCommands(
   addFieldOptions(otp.command('prove'), fields)
     .argument('<token>', 'token of Firebase Phone Number Verification; - reads it from standard input')
     .description('verify a phone by a proof instead of a code')
-    .option(idempotencyKeyFlags, idempotencyKeyHelp)
+    .addOption(idempotencyKeyOption())
     .option('--env-file <path>', envFileHelp)
     .examples('otpd otp prove - --phone +14155550100 --env-file .env.otpd < token')
     .run(async (context, token: string, options: EnvFileOption & IdempotencyOption) => {

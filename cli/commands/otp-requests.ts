@@ -2,9 +2,15 @@ import { Option } from 'commander'
 import type { CliCommand } from './command.ts'
 import type { Api } from '../client/api.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
-import { isLastDigits } from '../client/last-digits.ts'
-import { findApplication, findOtpRequest, listApplicationNames, readApplicationName } from '../client/find.ts'
-import { addListOptions, listQuery, printNextPageHint, readSince, type ListOptions } from '../client/lists.ts'
+import { lastDigitsNote } from '../client/last-digits.ts'
+import {
+  findApplication,
+  findOtpRequest,
+  readApplicationName,
+  readApplicationNames,
+  type Names,
+} from '../client/find.ts'
+import { addListOptions, printList, readSince, type ListOptions } from '../client/lists.ts'
 import { metadataText } from '../client/metadata-text.ts'
 import { channelName } from '../client/log-lines.ts'
 import {
@@ -59,24 +65,19 @@ export function addOtpRequestCommands(otp: CliCommand) {
       const { app, env: environment, phone, country, since, status } = options
       const sinceMs = since === undefined ? undefined : parseMoment(since, io.now())
       const appId = app === undefined ? undefined : await findApplication(api, app)
-      const filters = { ...listQuery(options), appId, environment, phone, country, status }
-      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/otp', { query })
-      const response = await readSince(loadPage, filters, sinceMs, options)
-      const needsNames = output.isForPeople && response.data.length > 0
-      const apps = needsNames ? await listApplicationNames(api) : []
-      const [newest] = response.data
-      const events = needsNames && phone !== undefined && newest ? await fetchEvents(api, newest.id) : null
-      output.printResult(
-        response.body,
-        () => {
-          const table = listText(response.data, apps, options, output)
-          return newest && events ? [table, '', newestText(newest, events, output)].join('\n') : table
-        },
-        response.data.map(({ id }) => id),
+      const filters = { appId, environment, phone, country, status }
+      const page = await readSince(options, sinceMs, (paging) =>
+        api.asDeveloper('GET', '/v1/otp', { query: { ...paging, ...filters } }),
       )
-      if (phone !== undefined && country === undefined && isLastDigits(phone))
-        output.note('Last digits are searched in the newest 500 codes, a whole number or --country in all.')
-      printNextPageHint(output, response)
+      const needsNames = output.isForPeople && page.data.length > 0
+      const names = needsNames ? await readApplicationNames(api) : new Map()
+      const [newest] = page.data
+      const events = needsNames && phone !== undefined && newest ? await fetchEvents(api, newest.id) : null
+      const text = (requests: OtpRequest[]) => {
+        const table = listText(requests, names, options, output)
+        return newest && events ? [table, '', newestText(newest, events, output)].join('\n') : table
+      }
+      printList(output, page, text, lastDigitsNote(options, 'newest 500 codes'))
     })
 
   otp
@@ -138,15 +139,14 @@ const newestText = ({ id }: OtpRequest, events: LogEntry[], output: Output) =>
 
 function listText(
   requests: OtpRequest[],
-  apps: { id: string; name: string }[],
-  { limit: _limit, cursor: _cursor, ...filters }: Filters,
+  names: Names,
+  { limit: _limit, cursor: _cursor, all: _all, ...filters }: Filters,
   { paint, formatTable, columnTime, timeHeading }: Output,
 ) {
   if (requests.length === 0)
     return Object.values(filters).every((filter) => filter === undefined)
       ? 'No codes yet. Send one: otpd otp send PHONE --env-file FILE'
       : `No matching codes. See ${filters.phone === undefined ? 'all of them: otpd otp list' : 'refused sends: otpd logs --type otp.refused'}`
-  const names = new Map(apps.map(({ id, name }) => [id, name]))
   const rows = requests.map((request) => [
     printable(request.phone),
     paintOtpStatus(request.status, paint),

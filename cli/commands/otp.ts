@@ -1,12 +1,7 @@
 import type { CliCommand } from './command.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
 import { findOtpRequest, isFullId } from '../client/find.ts'
-import {
-  idempotencyKeyFlags,
-  idempotencyKeyHelp,
-  idempotencyHeaders,
-  type IdempotencyOption,
-} from '../client/idempotency.ts'
+import { idempotencyHeaders, idempotencyKeyOption, type IdempotencyOption } from '../client/idempotency.ts'
 import type { Api, ApiResponse } from '../client/api.ts'
 import type { Context } from '../context.ts'
 import { CliError } from '../terminal/errors.ts'
@@ -99,7 +94,7 @@ export function addOtpCommands(program: CliCommand) {
   addFieldOptions(otp.command('send'), sendOptions)
     .argument('<phone>', phoneHelp)
     .description('send a code to a phone')
-    .option(idempotencyKeyFlags, idempotencyKeyHelp)
+    .addOption(idempotencyKeyOption())
     .option('--env-file <path>', envFileHelp)
     .examples(
       'otpd otp send +14155550100 --env-file .env.otpd',
@@ -116,7 +111,7 @@ export function addOtpCommands(program: CliCommand) {
   addFieldOptions(otp.command('resend'), resendOptions)
     .argument('<request-id|phone>', targetHelp)
     .description('send the same code again, at least 30 seconds after the last time')
-    .option(idempotencyKeyFlags, idempotencyKeyHelp)
+    .addOption(idempotencyKeyOption())
     .option('--env-file <path>', envFileHelp)
     .examples('otpd otp resend "$REQUEST_ID" --env-file .env.otpd')
     .run(async (context, text: string, options: SendOptions) => {

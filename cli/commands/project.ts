@@ -9,16 +9,11 @@ import {
   type OptionValues,
 } from './field-options.ts'
 import { findProject, listProjects } from '../client/find.ts'
-import {
-  idempotencyHeaders,
-  idempotencyKeyFlags,
-  idempotencyKeyHelp,
-  type IdempotencyOption,
-} from '../client/idempotency.ts'
+import { idempotencyHeaders, idempotencyKeyOption, type IdempotencyOption } from '../client/idempotency.ts'
 import type { Output } from '../terminal/output.ts'
 import type { Project } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
-import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
+import { addListOptions, printList, readList, type ListOptions } from '../client/lists.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
@@ -45,7 +40,7 @@ export function addProjectCommands(program: CliCommand) {
     .description('create a project')
     .option('-d, --description <text>', 'description, up to 280 characters')
     .option(duplicateFlag, 'create it even if you have a project of this name')
-    .option(idempotencyKeyFlags, idempotencyKeyHelp)
+    .addOption(idempotencyKeyOption())
     .examples('otpd project create shop', "otpd project create blog --description 'Logins of the blog'")
     .run(async ({ connect, output }, name: string, options: CreateOptions) => {
       const { paint } = output
@@ -78,15 +73,8 @@ export function addProjectCommands(program: CliCommand) {
     .examples('otpd project list', 'otpd project list --json')
     .run(async ({ connect, output }, options: ListOptions) => {
       const { api } = connect()
-      const filters = listQuery(options)
-      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/projects', { query })
-      const response = await readList(loadPage, filters, options)
-      output.printResult(
-        response.body,
-        () => listText(response.data, output),
-        response.data.map(({ id }) => id),
-      )
-      printNextPageHint(output, response)
+      const page = await readList(options, (query) => api.asDeveloper('GET', '/v1/projects', { query }))
+      printList(output, page, (projects) => listText(projects, output))
     })
 
   project

@@ -2,13 +2,8 @@ import type { CliCommand } from './command.ts'
 import { apiTokenScopes } from '../../src/shared/api-token-scopes.ts'
 import { readExpiry, readScopes } from '../client/api-tokens.ts'
 import { findToken, listTokens } from '../client/find.ts'
-import {
-  idempotencyHeaders,
-  idempotencyKeyFlags,
-  idempotencyKeyHelp,
-  type IdempotencyOption,
-} from '../client/idempotency.ts'
-import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
+import { idempotencyHeaders, idempotencyKeyOption, type IdempotencyOption } from '../client/idempotency.ts'
+import { addListOptions, printList, readList, type ListOptions } from '../client/lists.ts'
 import type { ApiToken } from '../client/resources.ts'
 import { confirm } from '../terminal/confirm.ts'
 import type { Output } from '../terminal/output.ts'
@@ -35,7 +30,7 @@ export function addTokenCommands(program: CliCommand) {
       'read',
     )
     .option('--expires <time>', 'lifetime like 12h or 30d, or never (default 90d)')
-    .option(idempotencyKeyFlags, idempotencyKeyHelp)
+    .addOption(idempotencyKeyOption())
     .examples(
       'otpd token create dashboard --scope otp:read',
       'otpd token create helpdesk --scope support --expires 30d',
@@ -60,15 +55,8 @@ export function addTokenCommands(program: CliCommand) {
     .examples('otpd token list', 'otpd token list --json')
     .run(async ({ connect, output }, options: ListOptions) => {
       const { api } = connect()
-      const filters = listQuery(options)
-      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/tokens', { query })
-      const response = await readList(loadPage, filters, options)
-      output.printResult(
-        response.body,
-        () => listText(response.data, output),
-        response.data.map(({ id }) => id),
-      )
-      printNextPageHint(output, response)
+      const page = await readList(options, (query) => api.asDeveloper('GET', '/v1/tokens', { query }))
+      printList(output, page, (tokens) => listText(tokens, output))
     })
 
   token

@@ -1,9 +1,9 @@
 import type { CliCommand } from './command.ts'
-import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
+import { addListOptions, printList, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { User } from '../client/resources.ts'
-import { findPhone, listApplicationNames } from '../client/find.ts'
-import { isLastDigits } from '../client/last-digits.ts'
+import { findPhone, readApplicationNames, type Names } from '../client/find.ts'
+import { lastDigitsNote } from '../client/last-digits.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { countryFlags, countryHelp, type CountryOption } from './country-option.ts'
@@ -25,17 +25,12 @@ export function addUserCommands(program: CliCommand) {
     .run(async ({ connect, output }, options: Options) => {
       const { api } = connect()
       const { env: environment, phone, country } = options
-      const filters = { ...listQuery(options), environment, phone, country }
-      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/users', { query })
-      const response = await readList(loadPage, filters, options)
-      output.printResult(
-        response.body,
-        () => (response.data.length === 0 && phone !== undefined ? noMatch : listText(response.data, output)),
-        response.data.map(({ id }) => id),
+      const page = await readList(options, (paging) =>
+        api.asDeveloper('GET', '/v1/users', { query: { ...paging, environment, phone, country } }),
       )
-      if (phone !== undefined && country === undefined && isLastDigits(phone))
-        output.note('Last digits are searched in the newest 1,000 users, a whole number or --country in all.')
-      printNextPageHint(output, response)
+      const text = (users: User[]) =>
+        users.length === 0 && phone !== undefined ? noMatch : listText(users, output)
+      printList(output, page, text, lastDigitsNote(options, 'newest 1,000 users'))
     })
 
   user
@@ -53,8 +48,8 @@ export function addUserCommands(program: CliCommand) {
         query: { environment: options.env, country: options.country },
       }
       const response = await api.asDeveloper('GET', '/v1/users/:phoneNumber', call)
-      const apps = output.isForPeople ? await listApplicationNames(api) : []
-      output.printResult(response.body, () => userText(response.data, apps, output), [response.data.id])
+      const names = output.isForPeople ? await readApplicationNames(api) : new Map()
+      output.printResult(response.body, () => userText(response.data, names, output), [response.data.id])
     })
 
   addPhoneActions(user)
@@ -150,8 +145,7 @@ function listText(users: User[], { formatTable, columnTime, timeHeading }: Outpu
   )
 }
 
-function userText(user: User, apps: { id: string; name: string }[], { paint, formatTime }: Output) {
-  const names = new Map(apps.map(({ id, name }) => [id, name]))
+function userText(user: User, names: Names, { paint, formatTime }: Output) {
   const lines: [string, string | null][] = [
     ['Id', user.id],
     ['Environment', user.environment],

@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import type { CliCommand } from './command.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
-import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
+import { addListOptions, printList, readList, type ListOptions } from '../client/lists.ts'
 import type { Api } from '../client/api.ts'
 import type { Output } from '../terminal/output.ts'
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../client/resources.ts'
@@ -13,6 +13,8 @@ import { formatFacts, formatDuration, printable, type Paint } from '../terminal/
 import { faultForStatus, faultText, requestLines, resultText, type Fault } from '../client/webhook-text.ts'
 
 type Status = WebhookDelivery['status']
+/** An argument that may be left out. */
+type Argument = string | undefined
 type Filters = ListOptions & { status?: Status; type?: (typeof eventKinds)[number] }
 
 const webhookHelp = 'id, URL or application of the endpoint; may be left out if you have one only'
@@ -26,7 +28,7 @@ export function addDeliveryCommands(webhook: CliCommand) {
     .argument('[webhook]', webhookHelp)
     .description('send a signed otp.verified test event; exit code 8 if it is not delivered')
     .examples('otpd webhook test "$WEBHOOK_ID"')
-    .run(async ({ connect, output }, text: string | undefined): Promise<ExitCode> => {
+    .run(async ({ connect, output }, text: Argument): Promise<ExitCode> => {
       const { api } = connect()
       const id = await findWebhook(api, text)
       const params = { id }
@@ -59,35 +61,25 @@ export function addDeliveryCommands(webhook: CliCommand) {
       'otpd webhook deliveries "$WEBHOOK_ID" --status failed --json',
       'otpd webhook deliveries "$WEBHOOK_ID" "$DELIVERY_ID"',
     )
-    .run(
-      async (
-        { connect, output },
-        first: string | undefined,
-        second: string | undefined,
-        options: Filters,
-      ) => {
-        const { api } = connect()
-        const [text, deliveryText] = splitDelivery(first, second)
-        const id = await findWebhook(api, text)
-        if (deliveryText !== undefined) {
-          const deliveryId = await findDelivery(api, id, deliveryText)
-          const call = { params: { id, deliveryId } }
-          const detail = await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries/:deliveryId', call)
-          return output.printResult(detail.body, () => detailText(detail.data, output), [deliveryId])
-        }
-        const { status, type } = options
-        const filters = { ...listQuery(options), status, type }
-        const loadPage = (query: typeof filters) =>
-          api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', { params: { id }, query })
-        const response = await readList(loadPage, filters, options)
-        output.printResult(
-          response.body,
-          () => listText(response.data, options, output),
-          response.data.map((delivery) => delivery.id),
-        )
-        printNextPageHint(output, response)
-      },
-    )
+    .run(async ({ connect, output }, first: Argument, second: Argument, options: Filters) => {
+      const { api } = connect()
+      const [text, deliveryText] = splitDelivery(first, second)
+      const id = await findWebhook(api, text)
+      if (deliveryText !== undefined) {
+        const deliveryId = await findDelivery(api, id, deliveryText)
+        const call = { params: { id, deliveryId } }
+        const detail = await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries/:deliveryId', call)
+        return output.printResult(detail.body, () => detailText(detail.data, output), [deliveryId])
+      }
+      const { status, type } = options
+      const page = await readList(options, (paging) =>
+        api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', {
+          params: { id },
+          query: { ...paging, status, type },
+        }),
+      )
+      printList(output, page, (deliveries) => listText(deliveries, options, output))
+    })
 
   webhook
     .command('redeliver')
@@ -95,7 +87,7 @@ export function addDeliveryCommands(webhook: CliCommand) {
     .argument('[delivery]', 'id of the delivery, dlv_…; without it, the newest one that failed')
     .description('send an event again now, with the same webhook-id')
     .examples('otpd webhook redeliver "$WEBHOOK_ID" "$DELIVERY_ID"')
-    .run(async ({ connect, output }, first: string | undefined, second: string | undefined) => {
+    .run(async ({ connect, output }, first: Argument, second: string | undefined) => {
       const { api } = connect()
       const [text, deliveryText] = splitDelivery(first, second)
       const id = await findWebhook(api, text)
@@ -120,31 +112,25 @@ export function addDeliveryCommands(webhook: CliCommand) {
     .option('--since <time>', `events since this time: ${sinceHelp} (default 30d)`)
     .option('--until <time>', `events until this time (default now): ${sinceHelp}`)
     .examples('otpd webhook recover "$WEBHOOK_ID" --since 2h')
-    .run(
-      async (
-        { connect, io, output },
-        text: string | undefined,
-        options: { since?: string; until?: string },
-      ) => {
-        const toTime = (moment: string, flag: string) =>
-          new Date(parseMoment(moment, io.now(), flag)).toISOString()
-        const { since = '30d', until } = options
-        const body = {
-          since: toTime(since, '--since'),
-          ...(until !== undefined && { until: toTime(until, '--until') }),
-        }
-        const { api } = connect()
-        const id = await findWebhook(api, text)
-        const response = await api.asDeveloper('POST', '/v1/webhooks/:id/recover', { params: { id }, body })
-        const { recovered } = response.data
-        output.printResult(response.body, () =>
-          recovered === 0
-            ? 'No event was missed in that time.'
-            : `${output.paint.green('✓')} Events queued for delivery again: ${recovered}`,
-        )
-        if (recovered > 0) output.suggestNext(`otpd webhook deliveries ${id}`)
-      },
-    )
+    .run(async ({ connect, io, output }, text: Argument, options: { since?: string; until?: string }) => {
+      const toTime = (moment: string, flag: string) =>
+        new Date(parseMoment(moment, io.now(), flag)).toISOString()
+      const { since = '30d', until } = options
+      const body = {
+        since: toTime(since, '--since'),
+        ...(until !== undefined && { until: toTime(until, '--until') }),
+      }
+      const { api } = connect()
+      const id = await findWebhook(api, text)
+      const response = await api.asDeveloper('POST', '/v1/webhooks/:id/recover', { params: { id }, body })
+      const { recovered } = response.data
+      output.printResult(response.body, () =>
+        recovered === 0
+          ? 'No event was missed in that time.'
+          : `${output.paint.green('✓')} Events queued for delivery again: ${recovered}`,
+      )
+      if (recovered > 0) output.suggestNext(`otpd webhook deliveries ${id}`)
+    })
 }
 
 /** A delivery may be named without its endpoint, if there is one only. */

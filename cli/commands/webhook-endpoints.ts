@@ -12,14 +12,15 @@ import {
 import { eventKinds } from '../../src/shared/event-kinds.ts'
 import { readEvents } from '../webhooks/read-events.ts'
 import { parseHeaders, parseNewHeaders, readHeaderFiles } from '../webhooks/headers.ts'
-import { findApplication, findWebhook, listApplications, readApplicationName } from '../client/find.ts'
 import {
-  idempotencyHeaders,
-  idempotencyKeyFlags,
-  idempotencyKeyHelp,
-  type IdempotencyOption,
-} from '../client/idempotency.ts'
-import { addListOptions, listQuery, printNextPageHint, readList, type ListOptions } from '../client/lists.ts'
+  findApplication,
+  findWebhook,
+  readApplicationName,
+  readApplicationNames,
+  type Names,
+} from '../client/find.ts'
+import { idempotencyHeaders, idempotencyKeyOption, type IdempotencyOption } from '../client/idempotency.ts'
+import { addListOptions, printList, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { WebhookEndpoint } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
@@ -69,7 +70,7 @@ export function addEndpointCommands(webhook: CliCommand) {
     .requiredOption('--app <id|name>', 'application whose events to send')
     .requiredOption('--url <url>', urlHelp)
     .requiredOption('--events <types>', eventsHelp)
-    .option(idempotencyKeyFlags, idempotencyKeyHelp)
+    .addOption(idempotencyKeyOption())
     .examples(
       'otpd webhook create --app web --url https://shop.example.com/hooks --events otp.verified,otp.failed',
     )
@@ -95,17 +96,12 @@ export function addEndpointCommands(webhook: CliCommand) {
     .run(async ({ connect, output }, options: ListOptions & { app?: string }) => {
       const { api } = connect()
       const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
-      const filters = { ...listQuery(options), appId }
-      const loadPage = (query: typeof filters) => api.asDeveloper('GET', '/v1/webhooks', { query })
-      const response = await readList(loadPage, filters, options)
-      const needsNames = output.isForPeople && response.data.length > 0
-      const apps = needsNames ? await listApplications(api) : []
-      output.printResult(
-        response.body,
-        () => listText(response.data, apps, output),
-        response.data.map(({ id }) => id),
+      const page = await readList(options, (paging) =>
+        api.asDeveloper('GET', '/v1/webhooks', { query: { ...paging, appId } }),
       )
-      printNextPageHint(output, response)
+      const needsNames = output.isForPeople && page.data.length > 0
+      const names = needsNames ? await readApplicationNames(api) : new Map()
+      printList(output, page, (endpoints) => listText(endpoints, names, output))
     })
 
   webhook
@@ -192,14 +188,9 @@ function paintStatus({ status, disabledReason, failingSince }: WebhookEndpoint, 
   return failingSince === null ? paint.green('● enabled') : paint.yellow('▲ failing')
 }
 
-function listText(
-  endpoints: WebhookEndpoint[],
-  apps: { id: string; name: string }[],
-  { paint, formatTable }: Output,
-) {
+function listText(endpoints: WebhookEndpoint[], names: Names, { paint, formatTable }: Output) {
   if (endpoints.length === 0)
     return 'No webhooks yet. Create one:\n  otpd webhook create --app APP --url URL --events otp.verified'
-  const names = new Map(apps.map(({ id, name }) => [id, name]))
   const rows = endpoints.map((endpoint) => [
     printable(endpoint.url),
     paintStatus(endpoint, paint),

@@ -325,6 +325,7 @@ describe('otp list', () => {
   test('of no codes says what to do, and with a filter how to see all', async () => {
     cli.respond = () => pageResponse()
     expect((await cli.home.otpd(['otp', 'ls'])).stdout).toContain('otpd otp send')
+    expect((await cli.home.otpd(['otp', 'ls', '--all'])).stdout).toContain('otpd otp send')
     expect((await cli.home.otpd(['otp', 'ls', '--status', 'failed'])).stdout).toBe(
       'No matching codes. See all of them: otpd otp list\n',
     )

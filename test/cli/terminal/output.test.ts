@@ -133,6 +133,7 @@ describe('output', () => {
     'token list',
     'user list',
     'webhook list',
+    'guard rules',
     'inbox',
     'audit',
   ])('reads all pages of otpd %s with --all', async (list) => {
