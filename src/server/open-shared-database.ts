@@ -56,9 +56,9 @@ export async function openSharedDatabase(
       statements,
       keepsOptions,
       applicationName,
-      onUnavailable(code) {
+      onUnavailable(code, denied) {
         disk.isFull ||= code === diskFullCode
-        outages.onFailure(code)
+        outages.onFailure(denied === undefined ? code : `${code}, permission denied for ${denied}`)
       },
     })
     cleanups.push(database.close)

@@ -6,10 +6,25 @@ import { GuardFault } from '../../domain/model/guard.ts'
  * whose message contains the bound parameters, so messages are only compared with known ones.
  */
 export function driverCode(error: unknown): string | undefined {
-  for (let e: unknown = error, depth = 0; typeof e === 'object' && e !== null && depth < 4; depth++) {
+  for (const e of causes(error)) {
     if ('code' in e && typeof e.code === 'string') return e.code
     if (e instanceof Error && e.message in codesByMessage) return codesByMessage[e.message]
+  }
+  return undefined
+}
+
+function* causes(error: unknown) {
+  for (let e: unknown = error, depth = 0; typeof e === 'object' && e !== null && depth < 4; depth++) {
+    yield e
     e = 'cause' in e ? e.cause : undefined
+  }
+}
+
+/** Finds what PostgreSQL refused a privilege for, like `table projects`; undefined if it says so in another language. */
+function deniedObject(error: unknown): string | undefined {
+  for (const e of causes(error)) {
+    const [, object] = (e instanceof Error && /^permission denied for (\w+ \w+)$/.exec(e.message)) || []
+    if (object !== undefined) return object
   }
   return undefined
 }
@@ -36,6 +51,9 @@ const sqliteUnavailable = new Set(['SQLITE_FULL', 'SQLITE_READONLY_DBMOVED'])
 const postgresUnavailable =
   /^(08|40|53|55P03|57|58|25006|25P02|25P03|25P04|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|POSTGRES_)/
 
+/** PostgreSQL: the role lacks a privilege, which an operator can grant while the server runs. */
+const postgresDenied = '42501'
+
 /** The driver reports these without a code. */
 const codesByMessage: Readonly<Record<string, string>> = {
   'Connection terminated': 'POSTGRES_CONNECTION_LOST',
@@ -58,19 +76,25 @@ export function toCallerError(error: unknown): unknown {
   if (error instanceof RaceLostError) return unavailable('ROW_ADDED')
   const code = driverCode(error)
   if (code === undefined) return error
-  if (isBusy(error) || isDiskFault(error) || sqliteUnavailable.has(code) || postgresUnavailable.test(code)) {
+  const isPostgresRefusal = postgresUnavailable.test(code) || code === postgresDenied
+  if (isBusy(error) || isDiskFault(error) || sqliteUnavailable.has(code) || isPostgresRefusal) {
     return unavailable(code)
   }
   if (code.startsWith('SQLITE_') || /^[0-9A-Z]{5}$/.test(code)) return new StoreError(code)
   return error
 }
 
-/** Creates a `toCallerError` that also reports the driver's code of each error for which callers are told to retry. */
+/**
+ * Creates a `toCallerError` that also reports each error for which callers are told to retry.
+ *
+ * @param onUnavailable gets the driver's code, and what the database refused a privilege for, like `table projects`
+ */
 export const createErrorConverter =
-  (onUnavailable: (code: string) => void = () => {}) =>
+  (onUnavailable: (code: string, denied?: string) => void = () => {}) =>
   (error: unknown): unknown => {
     const converted = toCallerError(error)
-    if (converted !== error && converted instanceof ServiceError) onUnavailable(driverCode(error) ?? '')
+    if (converted !== error && converted instanceof ServiceError)
+      onUnavailable(driverCode(error) ?? '', deniedObject(error))
     return converted
   }
 

@@ -21,8 +21,8 @@ export type PostgresOptions = {
   acquireTimeoutMs: number
   /** Replaces each time-out of a session and of an answer in tests, whose machine may stand still for longer. */
   sessionTimeoutMs: number
-  /** Called with the driver's code of each call that fails because the database is unavailable. */
-  onUnavailable?: ((code: string) => void) | undefined
+  /** Called for each call that fails because the database is unavailable: see `createErrorConverter`. */
+  onUnavailable?: ((code: string, denied?: string) => void) | undefined
 }
 
 const connectionsDefault = 9

@@ -55,9 +55,9 @@ export function openPostgres(url: string, options: Partial<PostgresOptions> = {}
   const { onUnavailable, ...connecting } = options
   const { read, begin, writersCount, suspect, close } = connectPostgres(url, connecting)
   const isNamed = options.statements !== 'unnamed'
-  const onFailure = (code: string) => {
+  const onFailure = (code: string, denied?: string) => {
     suspect(code)
-    onUnavailable?.(code)
+    onUnavailable?.(code, denied)
   }
   const { acquireTimeoutMs } = connecting
   return describePostgres({

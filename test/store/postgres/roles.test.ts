@@ -125,6 +125,29 @@ describe.skipIf(!testPostgresUrl)('with the roles of the guide', () => {
     }
   })
 
+  test('a node that loses a privilege tells callers to retry, and which one it lacks', async () => {
+    const failures: unknown[] = []
+    const denied = openPostgres(urlOf('node'), { onUnavailable: (...failure) => failures.push(failure) })
+    const service = await createTestService({ database: denied })
+    const ada = await service.createDeveloper()
+    const lacking = `revoke select, insert on projects from otpd_node_${suffix}`
+    await owner.query(lacking)
+    try {
+      for (const body of [{ name: 'shop' }, undefined]) {
+        const method = body === undefined ? 'GET' : 'POST'
+        const { status, headers } = await service.request(method, '/v1/projects', { as: ada, body })
+        expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+      }
+      expect(failures).toEqual([
+        ['42501', 'table projects'],
+        ['42501', 'table projects'],
+      ])
+    } finally {
+      await owner.query(lacking.replace('revoke', 'grant').replace(' from ', ' to '))
+      await denied.close()
+    }
+  })
+
   test('a node does not migrate, and says who may', async () => {
     const available = [...postgresMigrations, { name: '9999_test', sql: '-- expand\ncreate table t (a int)' }]
     expect(migratePostgres(node, { migrate: true, available })).rejects.toMatchObject({
