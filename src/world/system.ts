@@ -1,6 +1,6 @@
 import { dns } from 'bun'
 import { randomUUID } from 'node:crypto'
-import { fdatasync, fdatasyncSync, statfsSync } from 'node:fs'
+import { fdatasync, fdatasyncSync, statfsSync, statSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import net from 'node:net'
@@ -49,6 +49,10 @@ export const systemWorld: World = {
   hashPassword: (password, cost) => Bun.password.hash(password, cost),
   verifyPassword: (password, hash) => Bun.password.verify(password, hash),
   spawn: (command) => Bun.spawn([...command], { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' }),
+  fileId(path) {
+    const file = statSync(path, { throwIfNoEntry: false })
+    return file ? `${file.dev}:${file.ino}` : null
+  },
   freeBytes(folder) {
     const { bavail, bsize } = statfsSync(folder)
     return bavail * bsize

@@ -108,6 +108,8 @@ export type World = {
   verifyPassword(password: string, hash: string): Promise<boolean>
   /** Starts a program with no input and captured output. */
   spawn(command: readonly string[]): SpawnedProcess
+  /** Identifies the file that has a path now; null if there is none. @throws the error of the system */
+  fileId(path: string): string | null
   /** Bytes that the server may still write to the disk of a folder. @throws the error of the system */
   freeBytes(folder: string): number
   /** Sets the scheduling priority of a process. @throws the error of the system */

@@ -62,11 +62,6 @@ const exceptions: ReadonlyArray<{ path: string; kinds: readonly Kind[]; reason: 
     reason: 'opens the files that `flush` gets',
   },
   {
-    path: 'src/store/sqlite/file-watch.ts',
-    kinds: ['files'],
-    reason: 'asks which files are at the path of the database',
-  },
-  {
     path: 'src/server/start.ts',
     kinds: ['files'],
     reason: 'synchronous calls on the file of the setup token',

@@ -1,6 +1,7 @@
 import { createLog, type Log } from '../../src/log/log.ts'
 import type { Config } from '../../src/config/config.ts'
 import { startServer, type RunningServer } from '../../src/server/start.ts'
+import { systemWorld } from '../../src/world/system.ts'
 import type { Timer, Turn, World } from '../../src/world/world.ts'
 import type { Chance } from './chance.ts'
 import type { Disk } from './disk.ts'
@@ -157,6 +158,8 @@ export async function startNode(needs: NodeNeeds): Promise<Node> {
       })
     },
     flushSync: (file) => disk.beginFlush(file)(),
+    // The database is a file of this machine.
+    fileId: systemWorld.fileId,
     // As slow as the real ones, and recognized as the same format.
     hashPassword: (password) => later(chance.around(80), () => fakeHash(password)),
     verifyPassword: (password, hash) => later(chance.around(80), () => fakeHash(password) === hash),

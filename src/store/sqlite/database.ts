@@ -74,7 +74,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const rowChanges = createRowChanges(() => queue.noticeForeignCommits())
   const queue = createWriteQueue(writer, tx, {
     world,
-    requireFiles: watchFiles(path, writer),
+    requireFiles: watchFiles(path, writer, world),
     transactionHooks: [
       // First, so that nothing is read from an older snapshot and remembered under the new version.
       { beforeCommit: reader.endSnapshot, onForeignCommit: reader.endSnapshot },
