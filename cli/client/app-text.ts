@@ -3,7 +3,7 @@ import { keysOf, type FieldDefinition } from '../../src/shared/fields.ts'
 import type { Application } from './resources.ts'
 import type { Output } from '../terminal/output.ts'
 import { formatSetting } from '../terminal/setting-text.ts'
-import { formatFacts, namedId, printable, type Paint } from '../terminal/text.ts'
+import { namedId, printable, type Paint } from '../terminal/text.ts'
 import type { Environment } from '../../src/shared/otp-values.ts'
 
 /** Highlights `live`, the environment that costs money and reaches people. */
@@ -15,11 +15,15 @@ export const paintStatus = (status: Application['status'], paint: Paint) =>
   status === 'active' ? paint.green('● active') : paint.red('○ disabled')
 
 /** Formats one application. The server sends only previews of its secrets. */
-export function applicationText(app: Application, { paint, formatTime }: Output, projectName?: string) {
+export function applicationText(
+  app: Application,
+  { details, paint, formatTime }: Output,
+  projectName?: string,
+) {
   const rotatedSuffix = (isoTime: string | undefined) =>
     isoTime === undefined ? '' : paint.dim(`  rotated ${formatTime(isoTime)}`)
   // Short labels keep every line within 80 columns.
-  const lines: [string, string | null][] = [
+  return details(paint.bold(printable(app.name)), [
     ['Id', app.id],
     ['Project', namedId(app.projectId, projectName)],
     ['Environment', paintEnvironment(app.environment, paint)],
@@ -31,8 +35,7 @@ export function applicationText(app: Application, { paint, formatTime }: Output,
     ...keysOf(applicationFields).map((name) => settingFact(applicationFields[name], app[name])),
     ['Created', formatTime(app.createdAt)],
     ['Updated', formatTime(app.updatedAt)],
-  ]
-  return [paint.bold(printable(app.name)), formatFacts(lines, paint)].join('\n')
+  ])
 }
 
 const settingFact = (

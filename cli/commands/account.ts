@@ -2,7 +2,7 @@ import type { CliCommand } from './command.ts'
 import { logIn, type LoginOptions } from '../session/login.ts'
 import { logOut } from '../session/logout.ts'
 import { isOutOfScope } from '../terminal/errors.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 
 /** Registers login, logout, whoami and auth. */
 export function addAccountCommands(program: CliCommand) {
@@ -50,26 +50,17 @@ export function addAccountCommands(program: CliCommand) {
       const { paint } = output
       const account = developer?.data
       output.printResult(developer?.body ?? '', () =>
-        [
-          paint.bold(printable(account ? (account.email ?? account.id) : 'API token')),
-          formatFacts(
-            [
-              ['Account', account ? undefined : 'its scopes do not include reading it'],
-              ['Name', account?.name && printable(account.name)],
-              ['Id', account?.id],
-              ['Plan', account && printable(account.plan)],
-              ['Virtual phone', account?.virtualPhoneNumber],
-              ['Server', `${server.url} (${server.source})`],
-              ['Token from', token?.source],
-              ['Token expires', token?.expiresAt && output.formatTime(token.expiresAt)],
-              [
-                'Session ends',
-                token?.sessionEndsAt && `${output.formatTime(token.sessionEndsAt)}, if unused`,
-              ],
-            ],
-            paint,
-          ),
-        ].join('\n'),
+        output.details(paint.bold(printable(account ? (account.email ?? account.id) : 'API token')), [
+          ['Account', account ? undefined : 'its scopes do not include reading it'],
+          ['Name', account?.name && printable(account.name)],
+          ['Id', account?.id],
+          ['Plan', account && printable(account.plan)],
+          ['Virtual phone', account?.virtualPhoneNumber],
+          ['Server', `${server.url} (${server.source})`],
+          ['Token from', token?.source],
+          ['Token expires', token?.expiresAt && output.formatTime(token.expiresAt)],
+          ['Session ends', token?.sessionEndsAt && `${output.formatTime(token.sessionEndsAt)}, if unused`],
+        ]),
       )
     })
 

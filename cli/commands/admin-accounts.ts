@@ -52,9 +52,8 @@ export function addAdminAccountCommands(admin: CliCommand, printDeveloper: Print
         'Delete this account? It cannot be logged in to again, and calls of its applications are rejected.'
       const id = await confirmAccount(context, options, account, { question })
       const deletion = await withHost(context, options, 'write', (host) => host.deleteAccount(id))
-      output.printResult(
-        JSON.stringify({ data: deletion }),
-        () => `${output.paint.green('✓')} Deleted ${output.paint.bold(printable(account))}`,
+      output.printResult(JSON.stringify({ data: deletion }), () =>
+        output.done(`Deleted ${output.paint.bold(printable(account))}`),
       )
       output.note(
         `Its password, name, e-mail address and sessions were removed.\n` +
@@ -72,9 +71,8 @@ export function addAdminAccountCommands(admin: CliCommand, printDeveloper: Print
     .run(async (context, options: HostFlags) => {
       const { output } = context
       const signingKey = await withHost(context, options, 'write', (host) => host.rotateSigningKey())
-      output.printResult(
-        JSON.stringify({ data: signingKey }),
-        () => `${output.paint.green('✓')} ID tokens are now signed with a new key\n  ${signingKey.kid}`,
+      output.printResult(JSON.stringify({ data: signingKey }), () =>
+        output.done(`ID tokens are now signed with a new key\n  ${signingKey.kid}`),
       )
       output.note('Tokens signed with the old key are accepted until they expire, within 15 minutes.')
     })

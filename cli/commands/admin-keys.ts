@@ -5,7 +5,7 @@ import { confirm } from '../terminal/confirm.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
-import { formatFacts, listShort, printable } from '../terminal/text.ts'
+import { listShort, printable } from '../terminal/text.ts'
 
 type RotateOptions = HostFlags & { newKeyFile?: string; compromised?: boolean; finish?: boolean }
 
@@ -66,27 +66,18 @@ const dataKeysQuestion = 'Replace the data keys? Pending codes, ID tokens and ca
 const masterKeyQuestion =
   'Replace the master key? The old one no longer opens the database, only backups of its time.'
 
-function rotationText(rotation: HostRotation, { paint }: Output): string {
+function rotationText(rotation: HostRotation, { details, done, formatFacts }: Output): string {
   const title =
     rotation.state === 'both' ? 'Both master keys open the database' : 'The master key was replaced'
   const urls = Object.entries(rotation.callbackUrls).map(([name, url]): [string, string] => [
     printable(name),
     url,
   ])
-  const facts = formatFacts(
-    [
-      ['Old key', rotation.keptKey && printable(rotation.keptKey.path)],
-      ['Canceled codes', rotation.areDataKeysNew ? String(rotation.canceledCodes) : null],
-    ],
-    paint,
-  )
-  return [
-    `${paint.green('✓')} ${title}`,
-    facts !== '' && facts,
-    urls.length > 0 && `New receipt URLs:\n${formatFacts(urls, paint)}`,
-  ]
-    .filter((part) => typeof part === 'string')
-    .join('\n')
+  const text = details(done(title), [
+    ['Old key', rotation.keptKey && printable(rotation.keptKey.path)],
+    ['Canceled codes', rotation.areDataKeysNew ? String(rotation.canceledCodes) : null],
+  ])
+  return urls.length === 0 ? text : `${text}\nNew receipt URLs:\n${formatFacts(urls)}`
 }
 
 function rotationNotes({ state, areDataKeysNew, keptKey }: HostRotation, compromised: boolean): string[] {

@@ -13,7 +13,7 @@ import type { Output } from '../terminal/output.ts'
 import { ask, askPassword, emailQuestion } from '../terminal/prompt.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { formatFacts, printable, formatRemaining } from '../terminal/text.ts'
+import { printable, formatRemaining } from '../terminal/text.ts'
 
 type CreateOptions = HostFlags & { email?: string; name?: string; passwordStdin?: boolean }
 type AuditOptions = HostFlags & { limit?: string }
@@ -114,19 +114,17 @@ async function serverFlag(flags: HostFlags): Promise<string> {
   return url === defaultServer ? '' : ` --server ${shellWord(url)}`
 }
 
-function printDeveloper({ printResult, paint }: Output, developer: HostDeveloper, label: string) {
+function printDeveloper(
+  { details, done, printResult, paint }: Output,
+  developer: HostDeveloper,
+  label: string,
+) {
   printResult(JSON.stringify({ data: developer }), () =>
-    [
-      `${paint.green('✓')} ${label} ${paint.bold(printable(developer.email ?? developer.id))}`,
-      formatFacts(
-        [
-          ['Id', developer.id],
-          ['Name', developer.name && printable(developer.name)],
-          ['Plan', developer.plan],
-        ],
-        paint,
-      ),
-    ].join('\n'),
+    details(done(`${label} ${paint.bold(printable(developer.email ?? developer.id))}`), [
+      ['Id', developer.id],
+      ['Name', developer.name && printable(developer.name)],
+      ['Plan', developer.plan],
+    ]),
   )
 }
 

@@ -58,7 +58,7 @@ export function addAppManageCommands(app: CliCommand) {
       const body = readChanges(options, changeOptions)
       const response = await updateApplication(connect().api, idOrName, body)
       output.printResult(response.body, () =>
-        [`${output.paint.green('✓')} Application updated`, applicationText(response.data, output)].join('\n'),
+        [output.done('Application updated'), applicationText(response.data, output)].join('\n'),
       )
     })
 
@@ -70,7 +70,7 @@ export function addAppManageCommands(app: CliCommand) {
     .run(async ({ connect, output }, idOrName: string) => {
       const response = await updateApplication(connect().api, idOrName, { status: 'active' })
       const name = output.paint.bold(printable(response.data.name))
-      output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} is active`)
+      output.printResult(response.body, () => output.done(`Application ${name} is active`))
     })
 
   app
@@ -86,7 +86,7 @@ export function addAppManageCommands(app: CliCommand) {
       const id = await confirmApplication(context, api, idOrName, { question, isReversible: true })
       const response = await updateApplication(api, id, { status: 'disabled' })
       const name = output.paint.bold(printable(response.data.name))
-      output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} is disabled`)
+      output.printResult(response.body, () => output.done(`Application ${name} is disabled`))
       output.suggestNext(`otpd app enable ${response.data.id}`)
     })
 
@@ -104,7 +104,7 @@ export function addAppManageCommands(app: CliCommand) {
       const id = await confirmApplication(context, api, idOrName, { question })
       const response = await api.asDeveloper('DELETE', '/v1/applications/:id', { params: { id } })
       const name = output.paint.bold(printable(idOrName))
-      output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} deleted`)
+      output.printResult(response.body, () => output.done(`Application ${name} deleted`))
     })
 }
 

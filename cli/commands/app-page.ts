@@ -6,7 +6,7 @@ import type { Route } from '../client/routes.ts'
 import type { ApplicationPage } from '../client/resources.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 import { addFieldOptions, nullableOption, readFields, type FieldOptions } from './field-options.ts'
 
 type PageChanges = Route<'PATCH', '/v1/applications/:id/page'>['body']
@@ -45,7 +45,7 @@ export function addAppPageCommand(app: CliCommand) {
       const response = isChange
         ? await api.asDeveloper('PATCH', '/v1/applications/:id/page', { params, body })
         : await api.asDeveloper('GET', '/v1/applications/:id/page', { params })
-      const title = isChange ? [`${output.paint.green('✓')} Page updated`] : []
+      const title = isChange ? [output.done('Page updated')] : []
       output.printResult(response.body, () => [...title, pageText(response.data, output)].join('\n'))
       if (response.data.enabled)
         output.suggestNext('otpd otp session create --return-url URL --env-file FILE')
@@ -62,15 +62,12 @@ function readPageChanges(options: PageOptions, folder: string): PageChanges {
   return changes
 }
 
-function pageText(page: ApplicationPage, { paint }: Output): string {
-  return formatFacts(
-    [
-      ['Page', page.enabled ? paint.green('● on') : paint.red('○ off')],
-      ['Returns to', page.returnOrigins.length === 0 ? null : page.returnOrigins.map(printable).join(', ')],
-      ['Name', page.name === null ? 'that of the application' : printable(page.name)],
-      ['Colour', page.colour],
-      ['Logo', page.logo && logoText(page.logo)],
-    ],
-    paint,
-  )
+function pageText(page: ApplicationPage, { formatFacts, paint }: Output): string {
+  return formatFacts([
+    ['Page', page.enabled ? paint.green('● on') : paint.red('○ off')],
+    ['Returns to', page.returnOrigins.length === 0 ? null : page.returnOrigins.map(printable).join(', ')],
+    ['Name', page.name === null ? 'that of the application' : printable(page.name)],
+    ['Colour', page.colour],
+    ['Logo', page.logo && logoText(page.logo)],
+  ])
 }

@@ -60,7 +60,7 @@ export function addAppTemplateCommands(template: CliCommand) {
       const call = { params, body: { texts } }
       const response = await api.asDeveloper('PUT', '/v1/applications/:id/templates/:name', call)
       const { body, data } = response
-      const title = `${output.paint.green('✓')} Template saved`
+      const title = output.done('Template saved')
       output.printResult(body, () => `${title}\n${templateText(data, output)}`, [name])
       warnOfParts(output, [data])
       output.suggestNext(`otpd template preview --app ${shellWord(options.app)} --template ${name}`)
@@ -75,7 +75,7 @@ export function addAppTemplateCommands(template: CliCommand) {
       const { api } = connect()
       const params = { id: await findApplication(api, options.app), name }
       const response = await api.asDeveloper('DELETE', '/v1/applications/:id/templates/:name', { params })
-      const done = `${output.paint.green('✓')} template ${output.paint.bold(printable(name))} deleted`
+      const done = output.done(`template ${output.paint.bold(printable(name))} deleted`)
       output.printResult(response.body, () => done, [name])
     })
 }

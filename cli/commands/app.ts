@@ -14,7 +14,7 @@ import type { Route } from '../client/routes.ts'
 import { usageError } from '../terminal/errors.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 import { addAppCredentialCommands } from './app-credentials.ts'
 import { addAppEnvCommand, systemOption, warnIfNotAnswering } from './app-env.ts'
 import { addAppPageCommand } from './app-page.ts'
@@ -147,11 +147,17 @@ const credentialVariables = (app: CreatedApplication) => ({
   OTPD_WEBHOOK_SECRET: app.webhookSecret,
 })
 
-function createdText(app: CreatedApplication, envFilePath: string | undefined, { paint }: Output) {
-  const title = `${paint.green('✓')} Application ${paint.bold(printable(app.name))} (${paintEnvironment(app.environment, paint)})`
+function createdText(
+  app: CreatedApplication,
+  envFilePath: string | undefined,
+  { details, done, paint }: Output,
+) {
+  const title = done(
+    `Application ${paint.bold(printable(app.name))} (${paintEnvironment(app.environment, paint)})`,
+  )
   const id: [string, string] = ['Id', app.id]
   if (envFilePath !== undefined)
-    return [title, formatFacts([id, ['Saved to', `${envFilePath} (only you can read it)`]], paint)].join('\n')
+    return details(title, [id, ['Saved to', `${envFilePath} (only you can read it)`]])
   // Short labels keep every line within 80 columns.
   const credentials: [string, string][] = [
     ['Client ID', app.clientId],
@@ -159,7 +165,7 @@ function createdText(app: CreatedApplication, envFilePath: string | undefined, {
     ['API key', paint.yellow(app.apiKey)],
     ['Webhook', app.webhookSecret],
   ]
-  return [title, formatFacts([id, ...credentials], paint)].join('\n')
+  return details(title, [id, ...credentials])
 }
 
 function listText(apps: Application[], projects: Project[], { paint, formatTable }: Output) {

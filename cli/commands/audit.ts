@@ -7,7 +7,7 @@ import type { Output } from '../terminal/output.ts'
 import type { AuditEntry } from '../client/resources.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { kept, optional } from '../terminal/table.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable, type Fact } from '../terminal/text.ts'
 
 type Options = ListOptions & { action?: AuditEntry['action']; target?: string }
 
@@ -54,17 +54,14 @@ const findings = {
 
 function verificationText(
   { isUnbroken, breaks, entries, deleted, provedSince, heads }: HostAuditVerification,
-  { paint, formatTable, formatTime }: Output,
+  { details, done, paint, formatTable, formatTime }: Output,
 ): string {
-  const facts = formatFacts(
-    [
-      ['Entries', deleted === 0 ? String(entries) : `${entries}, and ${deleted} deleted by retention`],
-      ['Chains', String(heads.length)],
-      ['Since', provedSince && formatTime(provedSince)],
-    ],
-    paint,
-  )
-  if (isUnbroken) return `${paint.green('✓')} The audit trail is unbroken\n${facts}`
+  const facts: Fact[] = [
+    ['Entries', deleted === 0 ? String(entries) : `${entries}, and ${deleted} deleted by retention`],
+    ['Chains', String(heads.length)],
+    ['Since', provedSince && formatTime(provedSince)],
+  ]
+  if (isUnbroken) return details(done('The audit trail is unbroken'), facts)
   const rows = breaks.map(({ chain, kind, position, entryId }) => [
     printable(chain ?? 'unknown'),
     position === null ? '-' : String(position),
@@ -72,7 +69,7 @@ function verificationText(
     printable(entryId ?? '-'),
   ])
   const table = formatTable(['CHAIN', kept('ENTRY'), kept('FINDING'), 'ID'], rows)
-  return [`${paint.red('✗')} The audit trail was tampered with`, facts, '', table].join('\n')
+  return `${details(`${paint.red('✗')} The audit trail was tampered with`, facts)}\n\n${table}`
 }
 
 /** Formats audit entries as a table, both a developer's and the operator's. */

@@ -8,7 +8,7 @@ import { formatBytes } from '../terminal/progress-text.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 
 type RowCounts = { accounts: number; applications: number; otpRequests: number; logEntries: number }
 
@@ -38,18 +38,12 @@ export function addBackupCommands(program: CliCommand) {
       const { file: made, bytes, sha256, rows, pruned } = result
       const isRemote = made.startsWith('s3://')
       output.printResult(JSON.stringify({ data: { ...result, holdsMasterKey: false } }), () =>
-        [
-          `${output.paint.green('✓')} Backup ${output.paint.bold(printable(made))}`,
-          formatFacts(
-            [
-              ['Size', isRemote ? `${formatBytes(bytes)}, encrypted` : formatBytes(bytes)],
-              [isRemote ? 'SHA-256 of the database' : 'SHA-256', sha256],
-              ['Contains', rowsText(rows)],
-              ['Deleted', pruned.length === 0 ? null : pruned.map(printable).join(', ')],
-            ],
-            output.paint,
-          ),
-        ].join('\n'),
+        output.details(output.done(`Backup ${output.paint.bold(printable(made))}`), [
+          ['Size', isRemote ? `${formatBytes(bytes)}, encrypted` : formatBytes(bytes)],
+          [isRemote ? 'SHA-256 of the database' : 'SHA-256', sha256],
+          ['Contains', rowsText(rows)],
+          ['Deleted', pruned.length === 0 ? null : pruned.map(printable).join(', ')],
+        ]),
       )
       output.note(
         `The master key is not in it. Keep a copy of the key elsewhere: without it no backup can be restored.
@@ -102,16 +96,10 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
         ),
       )
       output.printResult(JSON.stringify({ data: result }), () =>
-        [
-          `${output.paint.green('✓')} ${output.paint.bold(printable(result.file))} is whole and unchanged`,
-          formatFacts(
-            [
-              ['Size', formatBytes(result.bytes)],
-              ['Contains', rowsText(result.rows)],
-            ],
-            output.paint,
-          ),
-        ].join('\n'),
+        output.details(output.done(`${output.paint.bold(printable(result.file))} is whole and unchanged`), [
+          ['Size', formatBytes(result.bytes)],
+          ['Contains', rowsText(result.rows)],
+        ]),
       )
     })
 }

@@ -50,10 +50,8 @@ export function addConfigCommands(program: CliCommand) {
       const { configFile } = requireConfig(loaded, exitCodes.negative)
       if (flags.for !== undefined) await requireKnownSettings(loaded.settings, flags.for)
       const result = { valid: true, configFile }
-      output.printResult(
-        JSON.stringify({ data: result }),
-        () =>
-          `${output.paint.green('✓')} The configuration is valid (${configFile ?? 'no file; environment and defaults'})`,
+      output.printResult(JSON.stringify({ data: result }), () =>
+        output.done(`The configuration is valid (${configFile ?? 'no file; environment and defaults'})`),
       )
     })
 }

@@ -105,9 +105,8 @@ function listContexts({ contexts, logins, current }: StoredLogins) {
 }
 
 function printContext({ output }: Context, data: { name: string; server: string }, label: string) {
-  output.printResult(
-    JSON.stringify({ data }),
-    () => `${output.paint.green('✓')} ${label} ${output.paint.bold(data.name)} (${printable(data.server)})`,
+  output.printResult(JSON.stringify({ data }), () =>
+    output.done(`${label} ${output.paint.bold(data.name)} (${printable(data.server)})`),
   )
 }
 

@@ -82,9 +82,8 @@ export function addGuardRuleCommands(guard: CliCommand) {
       const { api } = connect()
       const id = await findGuardRule(api, idOrValue)
       const response = await api.asDeveloper('DELETE', '/v1/guard/rules/:id', { params: { id } })
-      output.printResult(
-        response.body,
-        () => `${output.paint.green('✓')} rule ${output.paint.bold(printable(idOrValue))} removed`,
+      output.printResult(response.body, () =>
+        output.done(`rule ${output.paint.bold(printable(idOrValue))} removed`),
       )
     })
 }

@@ -1,13 +1,14 @@
 import type { CliCommand } from './command.ts'
 import type { HostMove, HostMoveStep } from '../../src/host/host.ts'
 import type { Context } from '../context.ts'
+import type { Output } from '../terminal/output.ts'
 import { addHostFlags, asCliError, type HostFlags } from '../host/commands.ts'
 import { loadMoveConfig } from '../host/config.ts'
 import { nameDataDir } from '../host/name-data-dir.ts'
 import type { ProgressStep } from '../../src/shared/progress.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { withProgress } from '../terminal/progress.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 
 type MoveFlags = HostFlags & { dryRun?: boolean; restart?: boolean }
 
@@ -44,7 +45,7 @@ export function addMoveCommand(migrate: CliCommand) {
       ).catch((error: unknown) => {
         throw asCliError(error)
       })
-      output.printResult(JSON.stringify({ data: result }), () => formatResult(context, result))
+      output.printResult(JSON.stringify({ data: result }), () => formatResult(result, output))
       if (result.outcome === 'checked') output.suggestNext('otpd migrate to-postgres')
       else {
         output.note(
@@ -68,19 +69,17 @@ const confirmMove = (context: Context, url: string) => {
   })
 }
 
-function formatResult({ output: { paint } }: Context, { outcome, tables }: HostMove): string {
-  const tick = paint.green('✓')
-  if (outcome === 'finished') return `${tick} The interrupted move was complete, and is finished now`
+function formatResult({ outcome, tables }: HostMove, { details, done }: Output): string {
+  if (outcome === 'finished') return done('The interrupted move was complete, and is finished now')
   const filled = tables.filter(({ rows }) => rows > 0)
-  return [
-    outcome === 'checked'
-      ? `${tick} The data directory can be moved; nothing was changed`
-      : `${tick} Moved to PostgreSQL, and compared`,
-    formatFacts(
-      filled.map(({ name, rows }) => [name, rows === 1 ? '1 row' : `${rows} rows`]),
-      paint,
+  return details(
+    done(
+      outcome === 'checked'
+        ? 'The data directory can be moved; nothing was changed'
+        : 'Moved to PostgreSQL, and compared',
     ),
-  ].join('\n')
+    filled.map(({ name, rows }) => [name, rows === 1 ? '1 row' : `${rows} rows`]),
+  )
 }
 
 /** Converts a step of the move to one that is shown. */

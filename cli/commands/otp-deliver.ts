@@ -5,7 +5,7 @@ import { idempotencyHeaders, idempotencyKeyOption, type IdempotencyOption } from
 import { channelName } from '../client/log-lines.ts'
 import type { Route } from '../client/routes.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 import { addFieldOptions, readFields, type FieldOptions } from './field-options.ts'
 
 type DeliverOptions = EnvFileOption & IdempotencyOption
@@ -41,10 +41,12 @@ export function addOtpDeliverCommands(
       output.printResult(
         response.body,
         () =>
-          [
-            `${output.paint.green('✓')} The code ${outcome} to ${output.paint.bold(printable(data.phone))} by ${channelName(data.channel)}`,
-            formatFacts([['Message', data.id]], output.paint),
-          ].join('\n'),
+          output.details(
+            output.done(
+              `The code ${outcome} to ${output.paint.bold(printable(data.phone))} by ${channelName(data.channel)}`,
+            ),
+            [['Message', data.id]],
+          ),
         [data.id],
       )
       const { envFile } = options
@@ -68,6 +70,6 @@ export function addOtpDeliverCommands(
       const response = await api.asApplication('POST', '/v1/otp/deliver/:id/outcome', credentials, call)
       const phone = output.paint.bold(printable(response.data.phone))
       const result = outcome === 'verified' ? 'was verified' : 'was not verified'
-      output.printResult(response.body, () => `${output.paint.green('✓')} Reported that ${phone} ${result}`)
+      output.printResult(response.body, () => output.done(`Reported that ${phone} ${result}`))
     })
 }

@@ -40,7 +40,9 @@ export function addOtpProofCommands(
       output.printResult(
         response.body,
         () =>
-          `${output.paint.green('✓')} ${output.paint.bold(printable(phone))} is verified (${output.formatTime(verifiedAt)})`,
+          output.done(
+            `${output.paint.bold(printable(phone))} is verified (${output.formatTime(verifiedAt)})`,
+          ),
         [requestId],
       )
       output.suggestNext(`otpd otp get ${requestId}`)

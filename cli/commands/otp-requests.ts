@@ -24,7 +24,7 @@ import type { LogEntry, OtpRequest } from '../client/resources.ts'
 import type { Context } from '../context.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept, optional } from '../terminal/table.ts'
-import { formatFacts, namedId, printable } from '../terminal/text.ts'
+import { namedId, printable } from '../terminal/text.ts'
 import { countryFlags, countryHelp } from './country-option.ts'
 import { environmentOption } from './environment-option.ts'
 import { parseMoment, sinceFlags, sinceHelp } from './moment.ts'
@@ -172,12 +172,12 @@ function listText(
   )
 }
 
-function requestText(request: OtpRequest, { paint, formatTime }: Output, appName?: string) {
+function requestText(request: OtpRequest, { details, paint, formatTime }: Output, appName?: string) {
   const { provider } = request
   const way = [channelName(request.channel), ...(provider === null ? [] : [`via ${printable(provider)}`])]
   const delivery = request.deliveryStatus === null ? '' : `, ${printable(request.deliveryStatus)}`
   const isProof = request.channel === 'silent'
-  const lines: [string, string | null][] = [
+  return details(paint.bold(printable(request.phone)), [
     ['Id', request.id],
     ['Status', paintOtpStatus(request.status, paint)],
     ['Reason', request.failureReason && printable(request.failureReason).replaceAll('_', ' ')],
@@ -195,6 +195,5 @@ function requestText(request: OtpRequest, { paint, formatTime }: Output, appName
     ['Expires', request.status === 'pending' ? formatTime(request.expiresAt) : null],
     ['Verified', request.verifiedAt && formatTime(request.verifiedAt)],
     ['Metadata', request.metadata && metadataText(request.metadata)],
-  ]
-  return [paint.bold(printable(request.phone)), formatFacts(lines, paint)].join('\n')
+  ])
 }

@@ -2,7 +2,7 @@ import type { CliCommand } from './command.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
 import type { Route } from '../client/routes.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 import { countryFlags, countryHelp } from './country-option.ts'
 import { addFieldOptions, readFields, textOption, type FieldOptions } from './field-options.ts'
 import { templateOptions } from './template-options.ts'
@@ -42,14 +42,11 @@ export function addOtpSessionCommands(otp: CliCommand, envFileHelp: string) {
         // Drawn for a dark terminal; cameras read it inverted too.
         output.note(renderUnicodeCompact(url, { border: 2 }))
       }
-      const facts = formatFacts(
-        [
-          ['Session', id],
-          ['Link', url],
-          ['Expires', output.formatTime(expiresAt)],
-        ],
-        output.paint,
-      )
+      const facts = output.formatFacts([
+        ['Session', id],
+        ['Link', url],
+        ['Expires', output.formatTime(expiresAt)],
+      ])
       output.printResult(response.body, () => facts, [id])
       const envFile = options.envFile === undefined ? '' : ` --env-file ${shellWord(options.envFile)}`
       output.suggestNext(`otpd otp session get ${id}${envFile}`)
@@ -68,24 +65,20 @@ export function addOtpSessionCommands(otp: CliCommand, envFileHelp: string) {
       const call = { params: { id } }
       const response = await api.asApplication('GET', '/v1/otp/sessions/:id', credentials, call)
       const { data } = response
-      const { paint } = output
-      const status = data.status === 'verified' ? paint.green('✓ verified') : data.status
-      const facts = formatFacts(
-        [
-          ['Session', data.id],
-          ['Status', status],
-          ['Phone', data.phone === null ? null : printable(data.phone)],
-          ['Request', data.requestId],
-          ['State', data.state === null ? null : printable(data.state)],
-          ['Template', data.template],
-          ['Amount', data.variables && printable(data.variables.amount)],
-          ['Payee', data.variables && printable(data.variables.payee)],
-          ['Created', output.formatTime(data.createdAt)],
-          ['Expires', output.formatTime(data.expiresAt)],
-          ['Verified', data.verifiedAt === null ? null : output.formatTime(data.verifiedAt)],
-        ],
-        paint,
-      )
+      const status = data.status === 'verified' ? output.paint.green('✓ verified') : data.status
+      const facts = output.formatFacts([
+        ['Session', data.id],
+        ['Status', status],
+        ['Phone', data.phone === null ? null : printable(data.phone)],
+        ['Request', data.requestId],
+        ['State', data.state === null ? null : printable(data.state)],
+        ['Template', data.template],
+        ['Amount', data.variables && printable(data.variables.amount)],
+        ['Payee', data.variables && printable(data.variables.payee)],
+        ['Created', output.formatTime(data.createdAt)],
+        ['Expires', output.formatTime(data.expiresAt)],
+        ['Verified', data.verifiedAt === null ? null : output.formatTime(data.verifiedAt)],
+      ])
       output.printResult(response.body, () => facts, [data.id])
     })
 }

@@ -10,7 +10,7 @@ import { sentTitle } from '../client/otp-text.ts'
 import type { OtpRequest, SentOtp } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 import {
   addFieldOptions,
   choiceOption,
@@ -141,10 +141,10 @@ export function addOtpCommands(program: CliCommand) {
       const body = { ...(await readTarget(api, text, fields.country)), ...fields, code }
       const response = await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
       const { data } = response
-      output.printResult(
-        response.body,
-        () =>
-          `${output.paint.green('✓')} ${output.paint.bold(printable(data.phone))} is verified (${output.formatTime(data.verifiedAt)})`,
+      output.printResult(response.body, () =>
+        output.done(
+          `${output.paint.bold(printable(data.phone))} is verified (${output.formatTime(data.verifiedAt)})`,
+        ),
       )
     })
 
@@ -160,7 +160,7 @@ export function addOtpCommands(program: CliCommand) {
       const body = { ...(await readTarget(api, text, fields.country)), ...fields }
       const response = await api.asApplication('POST', '/v1/otp/cancel', credentials, { body })
       const phone = output.paint.bold(printable(response.data.phone))
-      output.printResult(response.body, () => `${output.paint.green('✓')} The code for ${phone} is canceled`)
+      output.printResult(response.body, () => output.done(`The code for ${phone} is canceled`))
     })
 
   addOtpProofCommands(otp, {
@@ -198,11 +198,9 @@ async function printSentOtp(context: Context, options: SentOptions, { data, body
     ['Code', data.code],
     ['Expires', output.formatTime(data.expiresAt)],
   ]
-  output.printResult(
-    body,
-    () => [sentTitle(data, request, output.paint), formatFacts(lines, output.paint)].join('\n'),
-    [data.requestId],
-  )
+  output.printResult(body, () => output.details(sentTitle(data, request, output.paint), lines), [
+    data.requestId,
+  ])
   const { envFile } = options
   const envFileFlag = envFile === undefined ? '' : ` --env-file ${shellWord(envFile)}`
   const payment = (options.variable ?? []).map((pair) => ` --variable ${shellWord(pair)}`).join('')

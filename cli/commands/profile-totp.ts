@@ -46,7 +46,7 @@ export function addTotpCommands(profile: CliCommand) {
       const body = await askProof(context, options)
       const response = await api.asDeveloper('DELETE', '/v1/developer/me/totp', { body })
       const { output } = context
-      output.printResult(response.body, () => `${output.paint.green('✓')} TOTP disabled`)
+      output.printResult(response.body, () => output.done('TOTP disabled'))
     })
 }
 
@@ -54,7 +54,7 @@ async function confirmTotp({ connect, output }: Context, code: string) {
   const body = { code: code.replaceAll(/\s/g, '') }
   const response = await connect().api.asDeveloper('POST', '/v1/developer/me/totp/confirm', { body })
   output.printResult(response.body, () =>
-    [`${output.paint.green('✓')} TOTP enabled. Recovery codes:`, ...response.data.recoveryCodes].join('\n'),
+    [output.done('TOTP enabled. Recovery codes:'), ...response.data.recoveryCodes].join('\n'),
   )
   output.note('Keep them in a safe place: each replaces a code once, and they are not shown again.')
 }

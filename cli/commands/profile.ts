@@ -13,7 +13,7 @@ import {
   type FieldOptions,
   type OptionValues,
 } from './field-options.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 import { addTotpCommands } from './profile-totp.ts'
 
 const changeOptions: FieldOptions<Route<'PATCH', '/v1/developer/me'>['body']> = {
@@ -44,7 +44,7 @@ export function addProfileCommands(program: CliCommand) {
       const body = readChanges(options, changeOptions)
       const response = await connect().api.asDeveloper('PATCH', '/v1/developer/me', { body })
       output.printResult(response.body, () =>
-        [`${output.paint.green('✓')} Profile updated`, profileText(response.data, output)].join('\n'),
+        [output.done('Profile updated'), profileText(response.data, output)].join('\n'),
       )
     })
 
@@ -58,10 +58,7 @@ export function addProfileCommands(program: CliCommand) {
       const { api, server } = connect()
       const body = await askPasswords(context, options.passwordStdin === true)
       const response = await api.asDeveloper('POST', '/v1/auth/password', { body })
-      output.printResult(
-        response.body,
-        () => `${output.paint.green('✓')} Password changed; every session has ended`,
-      )
+      output.printResult(response.body, () => output.done('Password changed; every session has ended'))
       output.suggestNext(`otpd login --server ${server.url}`)
     })
 
@@ -84,12 +81,12 @@ async function askPasswords(context: Context, fromInput: boolean) {
   return { currentPassword, newPassword: await askNewPassword(context, { label: 'New password', flag }) }
 }
 
-function profileText(developer: DeveloperProfile, { paint, formatTime }: Output) {
+function profileText(developer: DeveloperProfile, { details, paint, formatTime }: Output) {
   const { projects, applications, sendPerMinute, verifyPerMinute, consolePerMinute, lookupsPerMinute } =
     developer.limits
   const rateText = (perMinute: number, subject = ' and application') =>
     perMinute === 0 ? 'unlimited' : `${perMinute} per minute${subject}`
-  const lines: [string, string | null][] = [
+  return details(paint.bold(printable(developer.email ?? developer.id)), [
     ['Name', developer.name && printable(developer.name)],
     ['Company', developer.company && printable(developer.company)],
     ['Id', developer.id],
@@ -101,6 +98,5 @@ function profileText(developer: DeveloperProfile, { paint, formatTime }: Output)
     ['Look-ups', rateText(lookupsPerMinute, ' and API key')],
     ['Console calls', rateText(consolePerMinute, '')],
     ['Created', formatTime(developer.createdAt)],
-  ]
-  return [paint.bold(printable(developer.email ?? developer.id)), formatFacts(lines, paint)].join('\n')
+  ])
 }

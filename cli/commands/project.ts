@@ -16,7 +16,7 @@ import type { Route } from '../client/routes.ts'
 import { addListOptions, printList, readList, type ListOptions } from '../client/lists.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 import { duplicateFlag, requireNewName, type DuplicateOption } from './duplicates.ts'
 
 type CreateOptions = IdempotencyOption & DuplicateOption & { description?: string }
@@ -43,7 +43,6 @@ export function addProjectCommands(program: CliCommand) {
     .addOption(idempotencyKeyOption())
     .examples('otpd project create shop', "otpd project create blog --description 'Logins of the blog'")
     .run(async ({ connect, output }, name: string, options: CreateOptions) => {
-      const { paint } = output
       const { description } = options
       const { api } = connect()
       if (options.allowDuplicate !== true) await requireNewName('project', name, () => listProjects(api))
@@ -54,16 +53,10 @@ export function addProjectCommands(program: CliCommand) {
       output.printResult(
         response.body,
         () =>
-          [
-            `${paint.green('✓')} Project ${paint.bold(printable(data.name))}`,
-            formatFacts(
-              [
-                ['Id', data.id],
-                ['Description', data.description && printable(data.description)],
-              ],
-              paint,
-            ),
-          ].join('\n'),
+          output.details(output.done(`Project ${output.paint.bold(printable(data.name))}`), [
+            ['Id', data.id],
+            ['Description', data.description && printable(data.description)],
+          ]),
         [data.id],
       )
       output.suggestNext(`otpd app create web --project ${shellWord(name)} --env live --env-file .env.otpd`)
@@ -100,7 +93,7 @@ export function addProjectCommands(program: CliCommand) {
       const id = await findProject(api, idOrName)
       const response = await api.asDeveloper('PATCH', '/v1/projects/:id', { params: { id }, body })
       output.printResult(response.body, () =>
-        [`${output.paint.green('✓')} Project updated`, projectText(response.data, output)].join('\n'),
+        [output.done('Project updated'), projectText(response.data, output)].join('\n'),
       )
     })
 
@@ -121,9 +114,8 @@ export function addProjectCommands(program: CliCommand) {
         },
       })
       const response = await api.asDeveloper('DELETE', '/v1/projects/:id', { params: { id } })
-      output.printResult(
-        response.body,
-        () => `${output.paint.green('✓')} Project ${output.paint.bold(printable(idOrName))} deleted`,
+      output.printResult(response.body, () =>
+        output.done(`Project ${output.paint.bold(printable(idOrName))} deleted`),
       )
     })
 }
@@ -142,13 +134,12 @@ function listText(projects: Project[], { formatTable, columnTime, timeHeading }:
   )
 }
 
-function projectText(project: Project, { paint, formatTime }: Output) {
-  const lines: [string, string | null][] = [
+function projectText(project: Project, { details, paint, formatTime }: Output) {
+  return details(paint.bold(printable(project.name)), [
     ['Id', project.id],
     ['Description', project.description && printable(project.description)],
     ['Applications', String(project.applicationCount)],
     ['Created', formatTime(project.createdAt)],
     ['Updated', formatTime(project.updatedAt)],
-  ]
-  return [paint.bold(printable(project.name)), formatFacts(lines, paint)].join('\n')
+  ])
 }

@@ -12,7 +12,7 @@ import {
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import { ask } from '../terminal/prompt.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 type AddFlags = { config?: string; name?: string; set: string[]; print?: boolean; skipCheck?: boolean }
@@ -75,17 +75,10 @@ async function addProvider(context: Context, kindName: string | undefined, flags
       },
     }),
     () =>
-      [
-        `${output.paint.green('✓')} ${name} (${kind.title}) is in ${printable(file)}.`,
-        ...(facts.length > 0
-          ? [
-              formatFacts(
-                facts.map(([label, value]) => [label, printable(value)]),
-                output.paint,
-              ),
-            ]
-          : []),
-      ].join('\n'),
+      output.details(
+        output.done(`${name} (${kind.title}) is in ${printable(file)}.`),
+        facts.map(([label, value]) => [label, printable(value)]),
+      ),
   )
   for (const { path } of added.secretFiles)
     output.note(`Only you can read ${printable(path)}, which has the secret.`)

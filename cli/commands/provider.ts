@@ -13,7 +13,7 @@ import { nameDataDir } from '../host/name-data-dir.ts'
 import { describeRunning, findRunning, noteRunning } from '../host/running.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { formatFacts, printable, type Paint } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 import { version } from '../version.ts'
 import { addProviderAddCommand } from './provider-add.ts'
 
@@ -74,7 +74,7 @@ export function addProviderCommands(program: CliCommand) {
       const testResult = await withProviders(config, (providers) =>
         providers.test(name, phone, flags.channel),
       )
-      output.printResult(JSON.stringify({ data: testResult }), () => testText(testResult, output.paint))
+      output.printResult(JSON.stringify({ data: testResult }), () => testText(testResult, output))
       return testResult.outcome === 'accepted' ? exitCodes.done : exitCodes.negative
     })
 }
@@ -162,7 +162,11 @@ async function listProviders(
 /** Name of a node that shares its database with no other, which needs none. */
 const soleNode = 'local'
 
-function listText(providers: ListedProvider[], nowMs: number, { paint, formatTable, formatTime }: Output) {
+function listText(
+  providers: ListedProvider[],
+  nowMs: number,
+  { formatFacts, formatTable, formatTime }: Output,
+) {
   if (providers.length === 0) return 'No providers yet: codes stay in the inbox. Add one: otpd provider add'
   const rows = providers.map(({ name, title, channels, textByProvider, openCircuits }) => [
     printable(name),
@@ -182,33 +186,27 @@ function listText(providers: ListedProvider[], nowMs: number, { paint, formatTab
   const footnote = providers.some(({ textByProvider }) => textByProvider.length > 0)
     ? '\n\n* The provider writes the text: otpd passes the code and the language.'
     : ''
-  const receiptUrls = urls.length === 0 ? '' : `\n\nReceipt URLs:\n${formatFacts(urls, paint)}`
+  const receiptUrls = urls.length === 0 ? '' : `\n\nReceipt URLs:\n${formatFacts(urls)}`
   return `${lists}${footnote}${receiptUrls}`
 }
 
 function testText(
   { provider, channel, outcome, messageId, failure, tookMs, late }: ProviderTestResult,
-  paint: Paint,
+  { details, paint }: Output,
 ) {
   const mark = outcome !== 'accepted' ? paint.red('✗') : late ? paint.yellow('▲') : paint.green('✓')
-  return [
-    `${mark} ${printable(provider)}: ${outcome}`,
-    formatFacts(
-      [
-        ['Channel', channel],
-        ['Message', messageId && printable(messageId)],
-        [
-          'Failure',
-          failure && `${failure.class}${failure.permanent ? ' (permanent)' : ''}, affects the ${failure.at}`,
-        ],
-        ['Provider error', failure?.providerCode ? printable(failure.providerCode) : null],
-        ['Provider said', failure?.reply ? printable(failure.reply) : null],
-        [
-          'Took',
-          `${tookMs} ms${late ? ', too long: a send waits 8 s and then takes the message as uncertain' : ''}`,
-        ],
-      ],
-      paint,
-    ),
-  ].join('\n')
+  return details(`${mark} ${printable(provider)}: ${outcome}`, [
+    ['Channel', channel],
+    ['Message', messageId && printable(messageId)],
+    [
+      'Failure',
+      failure && `${failure.class}${failure.permanent ? ' (permanent)' : ''}, affects the ${failure.at}`,
+    ],
+    ['Provider error', failure?.providerCode ? printable(failure.providerCode) : null],
+    ['Provider said', failure?.reply ? printable(failure.reply) : null],
+    [
+      'Took',
+      `${tookMs} ms${late ? ', too long: a send waits 8 s and then takes the message as uncertain' : ''}`,
+    ],
+  ])
 }

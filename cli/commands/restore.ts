@@ -56,18 +56,10 @@ export function addRestoreCommand(program: CliCommand) {
         ),
       )
       output.printResult(JSON.stringify({ data: result }), () =>
-        [
-          `${output.paint.green('✓')} Restored ${output.paint.bold(printable(result.file))}`,
-          formatFacts(
-            [
-              ['Old database', result.keptAs && printable(result.keptAs)],
-              ['To migrate', result.pendingMigrations.join(', ') || null],
-            ],
-            output.paint,
-          ),
-        ]
-          .filter(Boolean)
-          .join('\n'),
+        output.details(output.done(`Restored ${output.paint.bold(printable(result.file))}`), [
+          ['Old database', result.keptAs && printable(result.keptAs)],
+          ['To migrate', result.pendingMigrations.join(', ') || null],
+        ]),
       )
       output.suggestNext('otpd serve')
     })

@@ -76,9 +76,8 @@ export function addTokenCommands(program: CliCommand) {
         },
       })
       const response = await api.asDeveloper('DELETE', '/v1/tokens/:id', { params: { id } })
-      output.printResult(
-        response.body,
-        () => `${output.paint.green('✓')} API token ${output.paint.bold(printable(idOrName))} revoked`,
+      output.printResult(response.body, () =>
+        output.done(`API token ${output.paint.bold(printable(idOrName))} revoked`),
       )
     })
 }

@@ -9,7 +9,7 @@ import { findRunning, type RunningServer } from '../host/running.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { formatFacts, printable } from '../terminal/text.ts'
+import { printable } from '../terminal/text.ts'
 import { rewriteExtras } from '../upgrade/extras.ts'
 import { findInstallation, upgradeCommand } from '../upgrade/installation.ts'
 import { downloadProgram, readLatest, type SignaturePolicy } from '../upgrade/release.ts'
@@ -131,18 +131,12 @@ async function upgrade(
       isServing,
     }
     output.printResult(JSON.stringify({ data }), () =>
-      [
-        `${output.paint.green('✓')} otpd ${latest} installed as ${printable(path)}`,
-        formatFacts(
-          [
-            ['Replaced', `${version}, kept as ${printable(kept)}`],
-            ['Backup', backup === null ? null : printable(backup)],
-            ['Migrations', pending.length === 0 ? null : pending.map(printable).join(', ')],
-            ['Server', isServing === null ? null : isServing ? 'restarted, and ready' : 'not ready'],
-          ],
-          output.paint,
-        ),
-      ].join('\n'),
+      output.details(output.done(`otpd ${latest} installed as ${printable(path)}`), [
+        ['Replaced', `${version}, kept as ${printable(kept)}`],
+        ['Backup', backup === null ? null : printable(backup)],
+        ['Migrations', pending.length === 0 ? null : pending.map(printable).join(', ')],
+        ['Server', isServing === null ? null : isServing ? 'restarted, and ready' : 'not ready'],
+      ]),
     )
     return isServing === false ? exitCodes.negative : exitCodes.done
   } finally {

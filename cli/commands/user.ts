@@ -8,7 +8,7 @@ import { confirm } from '../terminal/confirm.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { countryFlags, countryHelp, type CountryOption } from './country-option.ts'
 import { environmentOption } from './environment-option.ts'
-import { formatFacts, namedId, printable } from '../terminal/text.ts'
+import { namedId, printable } from '../terminal/text.ts'
 import type { Environment } from '../../src/shared/otp-values.ts'
 
 type Options = ListOptions & CountryOption & { env?: Environment; phone?: string }
@@ -102,12 +102,12 @@ const phoneHelp = 'number like +14155550100, the last digits or the id of a user
 export function unlockText(
   phone: string,
   { checkBudgets, admissions }: { checkBudgets: number; admissions: number },
-  { paint }: Output,
+  { done, paint }: Output,
   place?: string,
 ) {
   const name = paint.bold(printable(phone))
   return checkBudgets + admissions > 0
-    ? `${paint.green('✓')} Unlocked ${name}`
+    ? done(`Unlocked ${name}`)
     : `${name} was not locked: no attempts were counted${place === undefined ? '' : ` in ${place}`}.`
 }
 
@@ -115,9 +115,11 @@ export function unlockText(
 export const erasureText = (
   phone: string,
   { otpRequests, logEntries, users }: { otpRequests: number; logEntries: number; users: number },
-  { paint }: Output,
+  { done, paint }: Output,
 ) =>
-  `${paint.green('✓')} Erased ${paint.bold(printable(phone))} from OTP requests (${otpRequests}), log entries (${logEntries}) and users (${users})`
+  done(
+    `Erased ${paint.bold(printable(phone))} from OTP requests (${otpRequests}), log entries (${logEntries}) and users (${users})`,
+  )
 
 function listText(users: User[], { formatTable, columnTime, timeHeading }: Output) {
   if (users.length === 0)
@@ -145,8 +147,8 @@ function listText(users: User[], { formatTable, columnTime, timeHeading }: Outpu
   )
 }
 
-function userText(user: User, names: Names, { paint, formatTime }: Output) {
-  const lines: [string, string | null][] = [
+function userText(user: User, names: Names, { details, paint, formatTime }: Output) {
+  return details(paint.bold(printable(user.phone)), [
     ['Id', user.id],
     ['Environment', user.environment],
     ['Country', user.country],
@@ -154,6 +156,5 @@ function userText(user: User, names: Names, { paint, formatTime }: Output) {
     ['First', formatTime(user.firstVerifiedAt)],
     ['Last', formatTime(user.lastVerifiedAt)],
     ['Applications', user.applications.map((id) => namedId(id, names.get(id))).join(', ')],
-  ]
-  return [paint.bold(printable(user.phone)), formatFacts(lines, paint)].join('\n')
+  ])
 }

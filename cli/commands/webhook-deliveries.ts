@@ -9,7 +9,7 @@ import { eventKinds } from '../../src/shared/event-kinds.ts'
 import { findDelivery, findWebhook } from '../client/find.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { parseMoment, sinceHelp } from './moment.ts'
-import { formatFacts, formatDuration, printable, type Paint } from '../terminal/text.ts'
+import { formatDuration, printable, type Paint } from '../terminal/text.ts'
 import { faultForStatus, faultText, requestLines, resultText, type Fault } from '../client/webhook-text.ts'
 
 type Status = WebhookDelivery['status']
@@ -98,9 +98,8 @@ export function addDeliveryCommands(webhook: CliCommand) {
       const call = { params: { id, deliveryId } }
       const path = '/v1/webhooks/:id/deliveries/:deliveryId/redeliver'
       const response = await api.asDeveloper('POST', path, call)
-      output.printResult(
-        response.body,
-        () => `${output.paint.green('✓')} ${response.data.type} is queued for delivery again`,
+      output.printResult(response.body, () =>
+        output.done(`${response.data.type} is queued for delivery again`),
       )
       output.suggestNext(`otpd webhook deliveries ${id} ${deliveryId}`)
     })
@@ -127,7 +126,7 @@ export function addDeliveryCommands(webhook: CliCommand) {
       output.printResult(response.body, () =>
         recovered === 0
           ? 'No event was missed in that time.'
-          : `${output.paint.green('✓')} Events queued for delivery again: ${recovered}`,
+          : output.done(`Events queued for delivery again: ${recovered}`),
       )
       if (recovered > 0) output.suggestNext(`otpd webhook deliveries ${id}`)
     })
@@ -200,15 +199,14 @@ function listText(
 
 function detailText(delivery: WebhookDeliveryDetail, output: Output) {
   const { paint, formatTime, formatTable } = output
-  const lines: [string, string | null][] = [
+  const title = output.details(paint.bold(printable(delivery.type)), [
     ['Id', delivery.id],
     ['Event', delivery.eventId],
     ['Status', paintStatus(delivery.status, paint)],
     ['Created', formatTime(delivery.createdAt)],
     ['Delivered', delivery.deliveredAt && formatTime(delivery.deliveredAt)],
     ['Next attempt', delivery.nextAttemptAt && formatTime(delivery.nextAttemptAt)],
-  ]
-  const title = [paint.bold(printable(delivery.type)), formatFacts(lines, paint)].join('\n')
+  ])
   if (delivery.attempts.length === 0) return title
   const { request } = delivery
   const sent =

@@ -25,7 +25,7 @@ import type { Output } from '../terminal/output.ts'
 import type { WebhookEndpoint } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
 import { kept, optional, urlColumn } from '../terminal/table.ts'
-import { formatFacts, namedId, printable, type Paint } from '../terminal/text.ts'
+import { namedId, printable, type Paint } from '../terminal/text.ts'
 import { eventsText } from '../client/webhook-text.ts'
 
 type CreateOptions = IdempotencyOption & { app: string; url: string; events: string }
@@ -84,7 +84,7 @@ export function addEndpointCommands(webhook: CliCommand) {
       const response = await api.asDeveloper('POST', '/v1/webhooks', call)
       output.printResult(
         response.body,
-        () => [`${output.paint.green('✓')} Webhook created`, endpointText(response.data, output)].join('\n'),
+        () => [output.done('Webhook created'), endpointText(response.data, output)].join('\n'),
         [response.data.id],
       )
       output.suggestNext(`otpd webhook test ${response.data.id}`, `otpd app webhook-secret ${appId}`)
@@ -134,7 +134,7 @@ export function addEndpointCommands(webhook: CliCommand) {
           `The URL has another origin, so these headers were removed: ${dropped}. Set them again with: otpd webhook update ${id} --header 'NAME: VALUE'`,
         )
       output.printResult(response.body, () =>
-        [`${output.paint.green('✓')} Webhook updated`, endpointText(response.data, output)].join('\n'),
+        [output.done('Webhook updated'), endpointText(response.data, output)].join('\n'),
       )
     })
 
@@ -152,10 +152,7 @@ export function addEndpointCommands(webhook: CliCommand) {
         const call = { params: { id: await findWebhook(api, text) }, body: { status } }
         const response = await api.asDeveloper('PATCH', '/v1/webhooks/:id', call)
         const url = output.paint.bold(printable(response.data.url))
-        output.printResult(
-          response.body,
-          () => `${output.paint.green('✓')} ${url} is ${response.data.status}`,
-        )
+        output.printResult(response.body, () => output.done(`${url} is ${response.data.status}`))
       })
   }
 
@@ -177,7 +174,7 @@ export function addEndpointCommands(webhook: CliCommand) {
         },
       })
       const response = await api.asDeveloper('DELETE', '/v1/webhooks/:id', { params: { id } })
-      output.printResult(response.body, () => `${output.paint.green('✓')} Webhook ${printable(id)} deleted`)
+      output.printResult(response.body, () => output.done(`Webhook ${printable(id)} deleted`))
     })
 }
 
@@ -201,9 +198,9 @@ function listText(endpoints: WebhookEndpoint[], names: Names, { paint, formatTab
   return formatTable([urlColumn('URL'), kept('STATUS'), optional('APP'), optional('EVENTS'), 'ID'], rows)
 }
 
-function endpointText(endpoint: WebhookEndpoint, { paint, formatTime }: Output, appName?: string) {
+function endpointText(endpoint: WebhookEndpoint, { details, paint, formatTime }: Output, appName?: string) {
   const headers = Object.keys(endpoint.headers).map((name) => `${printable(name)}: ****`)
-  const lines: [string, string | null][] = [
+  return details(paint.bold(printable(endpoint.url)), [
     ['Id', endpoint.id],
     ['Application', namedId(endpoint.appId, appName)],
     ['Status', paintStatus(endpoint, paint)],
@@ -214,6 +211,5 @@ function endpointText(endpoint: WebhookEndpoint, { paint, formatTime }: Output, 
     ['Last delivery', endpoint.lastDeliveryAt && formatTime(endpoint.lastDeliveryAt)],
     ['Created', formatTime(endpoint.createdAt)],
     ['Updated', formatTime(endpoint.updatedAt)],
-  ]
-  return [paint.bold(printable(endpoint.url)), formatFacts(lines, paint)].join('\n')
+  ])
 }

@@ -54,12 +54,12 @@ export function addVerifyCommand(webhook: CliCommand) {
     })
 }
 
-function checksText(checks: Check[], valid: boolean, { output: { paint } }: Context) {
+function checksText(checks: Check[], valid: boolean, { output: { done, paint } }: Context) {
   const lines = checks.map(({ part, ok: isOk, message }) =>
     [isOk ? paint.green('  ✓') : paint.red('  ✗'), part.padEnd(9), printable(message)].join(' '),
   )
   const title = valid
-    ? `${paint.green('✓')} The delivery is genuine.`
+    ? done('The delivery is genuine.')
     : `${paint.red('✗')} A receiver would reject this delivery.`
   return [title, ...lines].join('\n')
 }

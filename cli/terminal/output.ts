@@ -4,6 +4,7 @@ import type { Io } from './io.ts'
 import { completeCommands, type HostPlace } from '../../src/shared/suggested-commands.ts'
 import { formatTable, type Heading } from './table.ts'
 import {
+  formatFacts,
   localTime,
   printable,
   recentTime,
@@ -12,6 +13,7 @@ import {
   terminalText,
   timeZone,
   zonedTime,
+  type Fact,
   type Paint,
 } from './text.ts'
 
@@ -50,6 +52,12 @@ export function createOutput(io: OutputIo, flags: OutputFlags) {
     paintError,
     /** Width of the terminal in columns; null without a terminal. */
     columns,
+    /** Formats the line that says what was done: `✓ Project shop deleted`. */
+    done: (text: string) => `${paint.green('✓')} ${text}`,
+    /** Formats one fact per line; facts without a value are left out. */
+    formatFacts: (facts: Fact[]) => formatFacts(facts, paint),
+    /** Formats a title with facts below it. */
+    details: (title: string, facts: Fact[]) => [title, formatFacts(facts, paint)].filter(Boolean).join('\n'),
     /** Formats a table to fit the terminal, or at full width without one. */
     formatTable: (headings: Heading[], rows: string[][]) => formatTable(headings, rows, paint, columns()),
     /** Formats a time relative to now on a terminal, as local time with its zone elsewhere. */

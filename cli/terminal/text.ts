@@ -51,13 +51,12 @@ export function truncate(text: string, width: number, ellipsis = '') {
   return ''
 }
 
-/** Formats one fact per line with aligned values; leaves out pairs whose value is null or undefined. */
-export function formatFacts(
-  pairs: [label: string, value: string | null | undefined][],
-  paint: Paint,
-  indent = '  ',
-) {
-  const presentPairs = pairs.filter((pair): pair is [string, string] => typeof pair[1] === 'string')
+/** A label and its value; null or undefined if there is none. */
+export type Fact = [label: string, value: string | null | undefined]
+
+/** Formats one fact per line with aligned values; leaves out facts without a value. */
+export function formatFacts(facts: Fact[], paint: Paint, indent = '  ') {
+  const presentPairs = facts.filter((pair): pair is [string, string] => typeof pair[1] === 'string')
   const width = Math.max(0, ...presentPairs.map(([label]) => Bun.stringWidth(label)))
   return presentPairs.map(([label, value]) => `${indent}${paint.dim(pad(label, width))}  ${value}`).join('\n')
 }
