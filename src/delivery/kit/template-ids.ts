@@ -1,7 +1,8 @@
 import { matchLocale } from '../text/locale-choice.ts'
 
 const tag = String.raw`[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*`
-const id = String.raw`[\w:.-]{1,256}`
+/** As in the API model of `aws-notify`. */
+const id = String.raw`[\w-]{1,256}`
 const entry = String.raw`\s*${tag}\s*=\s*${id}\s*`
 
 /** Pattern of a setting that names a provider's template for each language. */

@@ -28,9 +28,16 @@ import type {
   SendOutcome,
 } from '../kit/provider.ts'
 
+/** Names, ids and ARNs in the service's API model. */
+export const nameOrArnPattern = /^[\w:/-]{1,256}$/
+
 /** Settings that `aws-sms` and `aws-notify` share. */
 export const messagingFields = {
-  configurationSet: { description: 'the configuration set, whose event destination reports receipts' },
+  configurationSet: {
+    description: 'the configuration set, whose event destination reports receipts',
+    pattern: nameOrArnPattern,
+    example: 'otp',
+  },
   receiptTopicArn: {
     description: 'the SNS topic of that event destination, to which the callback URL is subscribed',
     pattern: /^arn:[\w-]+:sns:[\w-]+:\d{12}:[\w.-]+$/,

@@ -1,5 +1,5 @@
 import { awsFields } from './aws.ts'
-import { createEndUserMessaging, messagingFields } from './aws-end-user-messaging.ts'
+import { createEndUserMessaging, messagingFields, nameOrArnPattern } from './aws-end-user-messaging.ts'
 import { accountFaulty, accountReady } from '../kit/account-check.ts'
 import type { CodeTable } from '../kit/failures.ts'
 import { listAt, textAt, valueAt } from '../kit/json.ts'
@@ -12,8 +12,7 @@ const fields = {
   notifyConfigurationId: {
     description: 'the id or ARN of the Notify configuration (otpd provider add lists what it allows)',
     required: true,
-    // The pattern of the service's API model.
-    pattern: /^[\w:/-]{1,256}$/,
+    pattern: nameOrArnPattern,
     example: 'nc-1234567890abcdef0',
   },
   templates: {

@@ -1,5 +1,5 @@
 import { awsFields } from './aws.ts'
-import { createEndUserMessaging, messagingFields } from './aws-end-user-messaging.ts'
+import { createEndUserMessaging, messagingFields, nameOrArnPattern } from './aws-end-user-messaging.ts'
 import { voiceFields } from './aws-voice.ts'
 import { accountReady } from '../kit/account-check.ts'
 import { listAt, textAt } from '../kit/json.ts'
@@ -7,12 +7,27 @@ import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provi
 import { omitNullish } from '../kit/message-fields.ts'
 import type { OutgoingMessage, Provider } from '../kit/provider.ts'
 
+/** As in the service's API model: a sender name has no spaces. */
+const originationPattern = /^[\w:/+-]{1,256}$/
+
 const fields = {
   ...awsFields,
-  originationIdentity: { description: 'the number, sender name, pool or ARN to send from' },
-  voiceOriginationIdentity: { description: 'the number, pool or ARN to call from, for voice' },
+  originationIdentity: {
+    description: 'the number, sender name, pool or ARN to send from',
+    pattern: originationPattern,
+    example: 'ACME',
+  },
+  voiceOriginationIdentity: {
+    description: 'the number, pool or ARN to call from, for voice',
+    pattern: originationPattern,
+    example: '+12065550152',
+  },
   ...messagingFields,
-  protectConfigurationId: { description: 'the protect configuration' },
+  protectConfigurationId: {
+    description: 'the protect configuration',
+    pattern: nameOrArnPattern,
+    example: 'protect-1234567890abcdef0',
+  },
   maxPrice: {
     description: 'the maximum price per part, in USD',
     pattern: /^\d{1,2}\.\d{1,5}$/,

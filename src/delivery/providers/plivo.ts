@@ -19,7 +19,13 @@ import {
 } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { amountAt, parseJson, textAt } from '../kit/json.ts'
-import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import {
+  baseUrlField,
+  defineKind,
+  uuidPattern,
+  type ProviderNeeds,
+  type SettingValues,
+} from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
 import { accepted, refused, type Callback, type Provider, type Receipt } from '../kit/provider.ts'
 import { timingSafeEqualBytes } from '../kit/signature-checks.ts'
@@ -33,7 +39,11 @@ const fields = {
   },
   authToken: { description: 'the Auth Token of the Plivo Console', required: true, secret: true },
   from: { description: 'the number without its plus sign, or the sender name' },
-  powerpackUuid: { description: 'the Powerpack that chooses the sender' },
+  powerpackUuid: {
+    description: 'the Powerpack that chooses the sender',
+    pattern: uuidPattern,
+    example: '86bbb125-97bb-4d72-89fd-81d5c515b015',
+  },
   dltEntityId: { description: 'the DLT entity id, for India' },
   dltTemplateId: { description: 'the DLT template id, for India' },
   baseUrl: baseUrlField('https://api.plivo.com'),

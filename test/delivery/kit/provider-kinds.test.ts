@@ -61,6 +61,29 @@ describe('settings', () => {
     expect(findFaults({ ...right, ...changes })).toEqual([fault])
   })
 
+  test.each([
+    ['aws-sms', 'originationIdentity', 'My Shop', 'MyShop'],
+    ['aws-sms', 'originationIdentity', '+1 206 555 0152', '+12065550152'],
+    ['aws-sms', 'voiceOriginationIdentity', '(206) 5550152', 'pool-1234567890abcdef0'],
+    [
+      'aws-sms',
+      'configurationSet',
+      'my set',
+      'arn:aws:sms-voice:eu-central-1:123456789012:configuration-set/otp',
+    ],
+    ['aws-sms', 'protectConfigurationId', 'protect 1', 'protect-1234567890abcdef0'],
+    ['aws-notify', 'configurationSet', 'my set', 'my-set'],
+    ['aws-notify', 'templates', 'en = english.001', 'en = notify-code-verification-english-001'],
+    ['plivo', 'powerpackUuid', 'my pack', '86bbb125-97bb-4d72-89fd-81d5c515b015'],
+  ])('%s: the provider would refuse %s = %j, not %j', (name, field, wrong, valid) => {
+    const real = providerKinds.find((one) => one.kind === name)
+    if (real === undefined) throw new Error(`there is no kind ${name}`)
+    const faultsOf = (value: string) =>
+      findSettingFaults(real, { [field]: value }).filter((fault) => fault.name === field)
+    expect(faultsOf(wrong)).toMatchObject([{ fault: 'does not look right' }])
+    expect(faultsOf(valid)).toEqual([])
+  })
+
   test('may have several lines if the field allows it', () => {
     expect(findFaults({ ...right, body: 'a\nb' })).toEqual([])
   })

@@ -45,7 +45,7 @@ describe('a message', () => {
     const other = makeProvider(plivo, {
       authId: 'MA1',
       authToken: 'token-of-plivo',
-      powerpackUuid: 'p1',
+      powerpackUuid: '86bbb125-97bb-4d72-89fd-81d5c515b015',
       dltEntityId: '1101',
       dltTemplateId: '1107',
       baseUrl: server.url,
@@ -53,7 +53,7 @@ describe('a message', () => {
     server.setResponse(202, queued)
     await sendTo(other, { callbackUrl: null, validitySeconds: 1 })
     expect(JSON.parse(server.takeCall().body)).toEqual({
-      powerpack_uuid: 'p1',
+      powerpack_uuid: '86bbb125-97bb-4d72-89fd-81d5c515b015',
       dst: '31612345678',
       text: '482913 is your verification code. It is valid for 5 minutes.',
       log: 'false',
