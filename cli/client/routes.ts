@@ -58,8 +58,8 @@ export type ResponseData<M extends Method, Path extends string> = SuccessData<Ro
 /** The path itself if the server has this route, otherwise `never`. */
 export type ExistingPath<M extends Method, Path extends string> = Route<M, Path> extends never ? never : Path
 
-/** The parameters of a query; an undefined one is left out of the URL. */
-type Omittable<Query> = { [Name in keyof Query]: Query[Name] | undefined }
+/** The parameters of a query; one that is undefined or null is left out of the URL. */
+type Omittable<Query> = { [Name in keyof Query]: Query[Name] | null | undefined }
 
 /** Body, query and path parameters of one call. */
 export type Call<M extends Method, Path extends string> = {
@@ -79,7 +79,7 @@ export function buildPath(
     encodeURIComponent(call.params?.[name] ?? ''),
   )
   const query = Object.entries(call.query ?? {}).filter(
-    (pair): pair is [string, string] => pair[1] !== undefined,
+    (pair): pair is [string, string] => typeof pair[1] === 'string',
   )
   return query.length === 0 ? filledPath : `${filledPath}?${new URLSearchParams(query).toString()}`
 }

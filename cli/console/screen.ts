@@ -16,7 +16,7 @@ import type { ScreenName } from './keymap.ts'
  *    and a word: `theme.status('good', 'active')`.
  * 3. Size: a screen is exactly `width` × `height`, and everything in it has a fixed height (`<Lines>`, `<ListTable>`,
  *    `<Rule>`). `isCompact` means a terminal below 80×24, where the least important parts are left out.
- * 4. Data: `usePolled('apps', () => api.asDeveloper('GET', '/v1/applications').then(({ data }) => data))` loads every two
+ * 4. Data: `useResource('/v1/applications')` loads every two
  *    seconds, keeps the last response while another screen is open, and obeys `p` and `r`. While `data` is undefined,
  *    `<LoadingOrError polled={…} />` shows the state. An empty list says what to do next. Call `refresh()` after a change.
  *    A load that throws anything but CliError is a bug and ends the console.

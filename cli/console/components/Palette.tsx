@@ -1,7 +1,7 @@
 import { useConsole, type Choice } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
 import { useOnlyEnvironment, usePhoneFormatter } from '../hooks/use-shell.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { formatKey } from '../key-names.ts'
 import type { ActiveBinding } from '../key-router.ts'
 import { screenDigit, screenNames } from '../keymap.ts'
@@ -23,15 +23,12 @@ const movingSections = new Set(['list', 'move', 'screens', 'filter', 'help'])
 
 /** Command palette: screens, actions of the current screen, applications, and requests by id or phone. */
 export function Palette({ screens, bindings, ...box }: Props) {
-  const { api, go, keys, theme, findRequests } = useConsole()
+  const { go, keys, theme, findRequests } = useConsole()
   const { data: applications = [], applicationName } = useApplications()
   const formatPhone = usePhoneFormatter()
   const environment = useOnlyEnvironment()
-  const { data: requests = [] } = usePolled(
-    `palette requests ${environment}`,
-    async () => (await api.asDeveloper('GET', '/v1/otp', { query: { limit: '200', environment } })).data,
-    { intervalMs: 30_000 },
-  )
+  const call = { query: { limit: '200', environment } }
+  const { data: requests = [] } = useResource('/v1/otp', call, { intervalMs: 30_000 })
   const choices: Choice[] = [
     ...screenNames.map((name): Choice => ({
       kind: 'screen',

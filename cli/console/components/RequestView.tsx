@@ -3,7 +3,7 @@ import type { OtpRequest } from '../../client/resources.ts'
 import { useConsole } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { usePhoneFormatter } from '../hooks/use-shell.ts'
 import { requestLines } from '../lines/otp.ts'
 import { summaryLines, timelineLines } from '../lines/timeline.ts'
@@ -41,14 +41,11 @@ const closedPollMs = 5000
 
 /** Timeline of a request, with a sentence that sums it up; live while the request is pending. */
 export function Timeline({ request, width, height }: Props) {
-  const { api, theme } = useConsole()
+  const { theme } = useConsole()
   const nowMs = useNow()
   const { id, status } = request
-  const events = usePolled(
-    `otp ${id} events`,
-    async () => (await api.asDeveloper('GET', '/v1/otp/:id/events', { params: { id } })).data,
-    { intervalMs: status === 'pending' ? pendingPollMs : closedPollMs },
-  )
+  const intervalMs = status === 'pending' ? pendingPollMs : closedPollMs
+  const events = useResource('/v1/otp/:id/events', { params: { id } }, { intervalMs })
   const room = height - 1
   const summary = events.data === undefined ? [] : summaryLines(request, events.data, { nowMs, width, theme })
   const steps = timelineLines(events.data ?? [], theme)

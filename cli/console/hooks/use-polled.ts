@@ -8,7 +8,7 @@ import { minuteMs, secondMs } from '../../../src/shared/durations.ts'
 /** `data` is the last response; it is kept while the next one is loading and when that fails. */
 export type Polled<T> = { data: T | undefined; error: CliError | null }
 
-type Options<T> = {
+export type PollOptions<T> = {
   /** Pause between a response and the next request, in milliseconds; 2000 by default. */
   intervalMs?: number | ((data: T) => number)
   /** No requests are sent while false. */
@@ -32,7 +32,7 @@ export const slowPollMs = (rows: readonly unknown[]) => (rows.length > 200 ? 20_
 export function usePolled<T>(
   name: string,
   load: () => Promise<T>,
-  { intervalMs = intervalMsDefault, isActive = true }: Options<T> = {},
+  { intervalMs = intervalMsDefault, isActive = true }: PollOptions<T> = {},
 ): Polled<T> {
   const { savedState, refreshCounter, answeredAt, staleSince, problems, now, crash } = useConsole()
   const { isPaused } = useShell()

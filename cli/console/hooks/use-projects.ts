@@ -2,6 +2,7 @@ import { listProjects } from '../../client/find.ts'
 import type { DeveloperProfile, Project } from '../../client/resources.ts'
 import { useConsole } from '../console-context.ts'
 import { slowPollMs, usePolled, type Polled } from './use-polled.ts'
+import { useResource } from './use-resource.ts'
 
 /** Polls every project of the developer, newest first. */
 export function useProjects(): Polled<Project[]> {
@@ -10,12 +11,5 @@ export function useProjects(): Polled<Project[]> {
 }
 
 /** Polls the developer's plan and its limits; null until they are loaded. */
-export function usePlan(): Pick<DeveloperProfile, 'plan' | 'limits'> | null {
-  const { api } = useConsole()
-  const developer = usePolled(
-    'developer',
-    async () => (await api.asDeveloper('GET', '/v1/developer/me')).data,
-    { intervalMs: 30_000 },
-  )
-  return developer.data ?? null
-}
+export const usePlan = (): Pick<DeveloperProfile, 'plan' | 'limits'> | null =>
+  useResource('/v1/developer/me', {}, { intervalMs: 30_000 }).data ?? null

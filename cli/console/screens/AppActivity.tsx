@@ -6,7 +6,7 @@ import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePhoneFormatter } from '../hooks/use-shell.ts'
 import { typeSpan, linkedRequest } from '../lines/log.ts'
@@ -16,17 +16,14 @@ const empty = ['No activity yet. Press S to send a code; or:', '', '  otpd otp s
 
 /** Tab with the application's log, newest first. */
 export function AppActivity({ app, keys, width, height }: TabProps) {
-  const { api, theme, copy, go } = useConsole()
+  const { theme, copy, go } = useConsole()
   const nowMs = useNow()
   const formatPhone = usePhoneFormatter()
   const appId = app.id
-  const log = usePolled(`app ${appId} log`, async () => {
-    const { data } = await api.asDeveloper('GET', '/v1/logs', { query: { appId, limit: '100' } })
-    return data.toReversed()
-  })
+  const log = useResource('/v1/logs', { query: { appId, limit: '100' } })
   const list = useList<LogEntry>({
     name: `app ${appId} log`,
-    rows: log.data ?? [],
+    rows: log.data?.toReversed() ?? [],
     height: height - 1,
     getRowId: ({ id }) => id,
     getFilterText: ({ type, phone, detail, requestId }) => [type, phone, detail, requestId].join(' '),

@@ -7,7 +7,7 @@ import { useConsole } from '../console-context.ts'
 import { useApplicationCalls } from '../hooks/use-application-calls.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { useProjects } from '../hooks/use-projects.ts'
 import { useBreadcrumbs } from '../hooks/use-shell.ts'
 import type { IssuedCredentialSet } from '../issued-credentials.ts'
@@ -58,11 +58,7 @@ type Props = ScreenProps & {
 /** Page of an application, with a tab each for credentials, activity, webhooks, the ready page, texts and the quick start. */
 export function AppDetail(props: Props) {
   const { width, height, id, close } = props
-  const { api } = useConsole()
-  const app = usePolled(
-    `app ${id}`,
-    async () => (await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })).data,
-  )
+  const app = useResource('/v1/applications/:id', { params: { id } })
   const projectId = app.data?.projectId
   const project = useProjects().data?.find((candidate) => candidate.id === projectId)
   useBreadcrumbs(app.data === undefined ? [id] : [project?.name ?? '', app.data.name], app.data?.environment)

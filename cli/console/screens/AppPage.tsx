@@ -12,7 +12,7 @@ import { useApplicationCalls } from '../hooks/use-application-calls.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { usePhoneFormatter } from '../hooks/use-shell.ts'
 import { factLines } from '../lines/facts.ts'
 import type { Line } from '../spans.ts'
@@ -25,23 +25,17 @@ const empty = ['No phone was verified on the page in the time that the log keeps
 /** Tab with the ready page of the application: its settings, and the sessions that verified a phone. */
 export function AppPage({ app, keys, width, height }: TabProps) {
   const console = useConsole()
-  const { api, theme, copy, go, openDialog } = console
+  const { theme, copy, go, openDialog } = console
   const nowMs = useNow()
   const formatPhone = usePhoneFormatter()
   const callAsApplication = useApplicationCalls()
   const appId = app.id
-  const page = usePolled(
-    `app ${appId} page`,
-    async () => (await api.asDeveloper('GET', '/v1/applications/:id/page', { params: { id: appId } })).data,
-  )
-  const sessions = usePolled(`app ${appId} sessions`, async () => {
-    const query = { appId, type: 'session.verified', limit: '100' }
-    return (await api.asDeveloper('GET', '/v1/logs', { query })).data.toReversed()
-  })
+  const page = useResource('/v1/applications/:id/page', { params: { id: appId } })
+  const sessions = useResource('/v1/logs', { query: { appId, type: 'session.verified', limit: '100' } })
   const facts = page.data ? pageLines(page.data, theme) : []
   const list = useList<LogEntry>({
     name: `app ${appId} sessions`,
-    rows: sessions.data ?? [],
+    rows: sessions.data?.toReversed() ?? [],
     height: height - facts.length - 2,
     getRowId: ({ id }) => id,
     getFilterText: ({ phone, detail }) => [phone, detail].join(' '),

@@ -5,7 +5,7 @@ import { RequestView } from '../components/RequestView.tsx'
 import { useConsole } from '../console-context.ts'
 import { useInbox } from '../hooks/use-inbox.ts'
 import { useKeys } from '../hooks/use-keys.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { wrap, type Line, type Span } from '../spans.ts'
 import type { SentCode, TabProps } from './app-tab.ts'
 import { liveText } from './otp-dialogs.ts'
@@ -14,13 +14,10 @@ import type { Environment } from '../../../src/shared/otp-values.ts'
 
 /** Tab that sends a code as the application, shows what happens to it, and verifies it. */
 export function AppSend({ app, keys, sent, width, height }: TabProps) {
-  const { api, theme } = useConsole()
+  const { theme } = useConsole()
   const id = sent?.requestId ?? ''
-  const request = usePolled(
-    `otp ${id}`,
-    async () => (await api.asDeveloper('GET', '/v1/otp/:id', { params: { id } })).data,
-    { isActive: sent !== null, intervalMs: 1000 },
-  )
+  const poll = { isActive: sent !== null, intervalMs: 1000 }
+  const request = useResource('/v1/otp/:id', { params: { id } }, poll)
   useKeys('apps', keys)
   if (sent === null)
     return <Lines lines={introduction(app.environment, width)} width={width} height={height} />

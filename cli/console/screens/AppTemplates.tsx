@@ -4,7 +4,7 @@ import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import type { TabProps } from './app-tab.ts'
 import { oneLine, templateDialog, type TemplateRow } from './template-dialogs.ts'
 
@@ -19,12 +19,9 @@ const empty = [
 /** Tab with the texts of the application's templates. */
 export function AppTemplates({ app, keys, width, height }: TabProps) {
   const console = useConsole()
-  const { api, openDialog, copy } = console
+  const { openDialog, copy } = console
   const { id } = app
-  const templates = usePolled(
-    `app ${id} templates`,
-    async () => (await api.asDeveloper('GET', '/v1/applications/:id/templates', { params: { id } })).data,
-  )
+  const templates = useResource('/v1/applications/:id/templates', { params: { id } })
   const all = templates.data ?? []
   const list = useList<TemplateRow>({
     name: `app ${id} templates`,

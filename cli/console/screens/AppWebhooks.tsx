@@ -7,7 +7,7 @@ import { useConsole } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { usePendingSelection } from '../hooks/use-pending-selection.ts'
 import { endpointStatus } from '../lines/webhook.ts'
 import type { TabProps } from './app-tab.ts'
@@ -24,12 +24,9 @@ const empty = [
 /** Tab with the application's webhook endpoints. */
 export function AppWebhooks({ app, keys, width, height }: TabProps) {
   const console = useConsole()
-  const { api, theme, openDialog, copy, go } = console
+  const { theme, openDialog, copy, go } = console
   const appId = app.id
-  const webhooks = usePolled(`app ${appId} webhooks`, async () => {
-    const { data } = await api.asDeveloper('GET', '/v1/webhooks', { query: { appId, limit: '200' } })
-    return data
-  })
+  const webhooks = useResource('/v1/webhooks', { query: { appId, limit: '200' } })
   const list = useList<WebhookEndpoint>({
     name: `app ${appId} webhooks`,
     rows: webhooks.data ?? [],

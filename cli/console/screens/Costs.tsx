@@ -10,7 +10,7 @@ import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { useOnlyEnvironment } from '../hooks/use-shell.ts'
 import { conversionText, formatNumber } from '../lines/breakdown.ts'
 import { barWidth, costBar, totalLines } from '../lines/costs.ts'
@@ -29,15 +29,11 @@ export const costsScreen: Screen = {
 const intervalMs = 10_000
 
 function CostsView({ width, height }: ScreenProps) {
-  const { api, theme, copy } = useConsole()
+  const { theme, copy } = useConsole()
   const environment = useOnlyEnvironment()
   const [range, setRange] = usePersistentState<Range>('costs range', '30d')
-  const costs = usePolled(
-    `costs ${range} ${environment}`,
-    () => api.asDeveloper('GET', '/v1/analytics/costs', { query: { range, environment } }),
-    { intervalMs },
-  )
-  const rows = costs.data?.data ?? []
+  const costs = useResource('/v1/analytics/costs', { query: { range, environment } }, { intervalMs })
+  const rows = costs.data ?? []
   const currency = rows[0]?.currency ?? null
   const totals = sumCosts(rows)
   const heading = totalLines(totals, currency, width, theme)

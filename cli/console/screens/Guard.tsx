@@ -21,6 +21,7 @@ import { wrap, type Line } from '../spans.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import type { Theme } from '../theme.ts'
 import { addRuleDialog, removeRuleDialog } from './guard-dialogs.ts'
+import { useResource } from '../hooks/use-resource.ts'
 
 /** Screen with the guard against SMS pumping: its rules, its alerts, and the messages that it flagged or blocked. */
 export const guardScreen: Screen = {
@@ -40,9 +41,7 @@ const guardTypes = 'otp.blocked,guard.flagged,guard.alert'
 function GuardView({ width, height }: ScreenProps) {
   const [isOpen, setOpen] = useState(false)
   const { api } = useConsole()
-  const guard = usePolled('guard', async () => (await api.asDeveloper('GET', '/v1/guard')).data, {
-    intervalMs: 5000,
-  })
+  const guard = useResource('/v1/guard', {}, { intervalMs: 5000 })
   const rules = usePolled('guard rules', () => listGuardRules(api), { intervalMs: 5000 })
   if (guard.data === undefined) return <LoadingOrError polled={guard} width={width} height={height} />
   const shown = { guard: guard.data, ownRules: rules.data ?? [], width, height }
@@ -72,15 +71,13 @@ function GuardRules({ guard, ownRules, width, height, close }: Props & { close()
 /** The rules, shortened to the room they get, and what they decided. */
 function GuardDecisions({ guard, ownRules, width, height, open }: Props & { open(): void }) {
   const console = useConsole()
-  const { api, theme, go, openDialog } = console
+  const { theme, go, openDialog } = console
   const { applicationName } = useApplications()
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const environment = useOnlyEnvironment()
-  const decisions = usePolled(`guard decisions ${environment}`, async () => {
-    const query = { type: guardTypes, limit: '200', order: 'desc', environment } as const
-    return (await api.asDeveloper('GET', '/v1/logs', { query })).data
-  })
+  const query = { type: guardTypes, limit: '200', order: 'desc', environment } as const
+  const decisions = useResource('/v1/logs', { query })
   const ownLines = ruleLines(ownRules, { theme, nowMs, applicationName, formatPhone }, rulesMax)
   // Half of the screen at most, or what the decisions leave: the rules do not change, and the decisions do.
   const roomForRules = Math.max(3, Math.floor(height / 2), height - 4 - (decisions.data?.length ?? 0))

@@ -4,7 +4,7 @@ import { RequestView } from '../components/RequestView.tsx'
 import { useConsole } from '../console-context.ts'
 import { useInbox } from '../hooks/use-inbox.ts'
 import { useKeys } from '../hooks/use-keys.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { usePhoneKeys } from './use-phone-keys.ts'
 import { useRequestKeys } from './use-request-keys.ts'
 import { useSecret } from '../hooks/use-secret.ts'
@@ -16,11 +16,7 @@ type Props = ScreenProps & { id: string; close(): void }
 
 /** Page of an OTP request: its details, its code if it is in the inbox, and its timeline. */
 export function OtpRequestDetail({ width, height, id, close }: Props) {
-  const { api } = useConsole()
-  const request = usePolled(`otp ${id}`, async () => {
-    const { data } = await api.asDeveloper('GET', '/v1/otp/:id', { params: { id } })
-    return data
-  })
+  const request = useResource('/v1/otp/:id', { params: { id } })
   useKeys('detail', { back: close })
   useBreadcrumbs([id], request.data?.environment ?? null)
   if (request.data === undefined) return <LoadingOrError polled={request} width={width} height={height} />

@@ -15,7 +15,7 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { useOnlyEnvironment, usePhoneFormatter } from '../hooks/use-shell.ts'
 import { expiryText, statusSpan } from '../lines/otp.ts'
 import {
@@ -35,7 +35,7 @@ const newestMax = 200
 /** List of the newest requests, optionally of one application, one status, or one phone number. */
 export function OtpRequests({ width, height, target, open }: ScreenProps & { open(id: string): void }) {
   const console = useConsole()
-  const { api, theme, openDialog, copy } = console
+  const { theme, openDialog, copy } = console
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const environment = useOnlyEnvironment()
@@ -47,16 +47,8 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
   const appId = search?.kind === 'app' ? search.appId : pickedApp
   const status = search?.kind === 'status' ? search.status : pickedStatus
   const phone = search?.kind === 'phone' || search?.kind === 'digits' ? search.phone : null
-  const load = async () => {
-    const filter = {
-      environment,
-      appId: appId ?? undefined,
-      status: status ?? undefined,
-      phone: phone ?? undefined,
-    }
-    return (await api.asDeveloper('GET', '/v1/otp', { query: { limit: String(newestMax), ...filter } })).data
-  }
-  const requests = usePolled(`otp ${environment} ${appId} ${status} ${phone}`, load)
+  const query = { limit: String(newestMax), environment, appId, status, phone }
+  const requests = useResource('/v1/otp', { query })
   const rows = requests.data ?? []
   // A search for a number asks what happened to its codes, so the timeline is shown with it.
   const listHeight = Math.min(rows.length + 3, Math.floor(height / 2))

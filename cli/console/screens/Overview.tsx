@@ -5,7 +5,7 @@ import { useConsole } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { useProjects } from '../hooks/use-projects.ts'
 import { useOnlyEnvironment } from '../hooks/use-shell.ts'
 import { failureTypes } from '../../../src/shared/event-kinds.ts'
@@ -42,20 +42,14 @@ const wideMin = 120
 const tallMin = 30
 
 function OverviewView(props: ScreenProps) {
-  const { api, theme, openDialog } = useConsole()
+  const { theme, openDialog } = useConsole()
   const { width, height, isCompact } = props
   const environment = useOnlyEnvironment()
   const { data: applications = [], applicationName } = useApplications()
   const [range, setRange] = usePersistentState<Range>('overview range', '30d')
   const [appId, setAppId] = usePersistentState<string | null>('overview app', null)
-  const summary = usePolled(
-    `summary ${environment}`,
-    async () => (await api.asDeveloper('GET', '/v1/analytics/summary', { query: { environment } })).data,
-  )
-  const days = usePolled(`days ${range} ${environment} ${appId}`, async () => {
-    const query = { range, environment, appId: appId ?? undefined }
-    return (await api.asDeveloper('GET', '/v1/analytics/timeseries', { query })).data
-  })
+  const summary = useResource('/v1/analytics/summary', { query: { environment } })
+  const days = useResource('/v1/analytics/timeseries', { query: { range, environment, appId } })
   const webhooks = useWebhookHealth()
   useKeys('overview', {
     app: applications.length === 0 ? undefined : () => openDialog(appFilterPicker(applications, setAppId)),

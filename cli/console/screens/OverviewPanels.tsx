@@ -12,7 +12,7 @@ import { useBreakdown } from '../hooks/use-breakdown.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { useProviders } from '../hooks/use-providers.ts'
 import { useOnlyEnvironment, usePhoneFormatter } from '../hooks/use-shell.ts'
 import { circuitSpan, countColumns } from '../lines/breakdown.ts'
@@ -123,15 +123,13 @@ const countryText = ({ key, name }: BreakdownRow) =>
 
 /** List of the newest failures. Each opens its request. */
 export function Failures({ width, height }: Size) {
-  const { api, go } = useConsole()
+  const { go } = useConsole()
   const { applicationName } = useApplications()
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const environment = useOnlyEnvironment()
-  const failures = usePolled(`failures ${environment}`, async () => {
-    const query = { type: failureTypes.join(','), limit: '50', order: 'desc', environment } as const
-    return (await api.asDeveloper('GET', '/v1/logs', { query })).data
-  })
+  const query = { type: failureTypes.join(','), limit: '50', order: 'desc', environment } as const
+  const failures = useResource('/v1/logs', { query })
   const list = useList({
     name: 'overview failures',
     rows: failures.data ?? [],

@@ -8,7 +8,7 @@ import { useConsole, type Console, type Dialog } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { useProjects } from '../hooks/use-projects.ts'
 import { amountText } from '../lines/application.ts'
 import { factLines } from '../lines/facts.ts'
@@ -41,13 +41,11 @@ type Props = ScreenProps & { onIssued(issued: IssuedCredentialSet): void }
 
 function ProfileAndTokens({ width, height, onIssued }: Props) {
   const console = useConsole()
-  const { api, theme, openDialog, copy } = console
+  const { theme, openDialog, copy } = console
   const nowMs = useNow()
   const { data: applications = [] } = useApplications()
   const { data: projects = [] } = useProjects()
-  const profile = usePolled('profile', async () => (await api.asDeveloper('GET', '/v1/developer/me')).data, {
-    intervalMs: 10_000,
-  })
+  const profile = useResource('/v1/developer/me', {}, { intervalMs: 10_000 })
   const { data } = profile
   useKeys('profile', {
     edit: data === undefined ? undefined : () => openDialog(editDialog(console, data)),

@@ -10,7 +10,7 @@ import { PanelTable } from '../components/PanelTable.tsx'
 import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { formatNumber } from '../lines/breakdown.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import type { Theme } from '../theme.ts'
@@ -29,10 +29,8 @@ const panelExtraLines = 3
 type Provider = RouteState['providers'][number]
 
 function RoutesView({ width, height }: ScreenProps) {
-  const { api, theme, copy } = useConsole()
-  const routes = usePolled('routes', () => api.asDeveloper('GET', '/v1/routes').then(({ data }) => data), {
-    intervalMs,
-  })
+  const { theme, copy } = useConsole()
+  const routes = useResource('/v1/routes', {}, { intervalMs })
   const rows = routes.data ?? []
   const candidatesMax = Math.max(1, ...rows.map(({ providers }) => providers.length))
   const panelHeight =

@@ -10,7 +10,7 @@ import { useConsole } from '../console-context.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { deliveryStatus, nextAttemptText } from '../lines/webhook.ts'
 import { redeliverDialog } from './webhook-dialogs.ts'
@@ -29,14 +29,10 @@ export function WebhookDeliveries({ endpoint, isActive, width, height, open, onB
   const { api, theme, openDialog, copy, toast } = useConsole()
   const nowMs = useNow()
   const [onlyFailed, setOnlyFailed] = usePersistentState('webhooks only failed', false)
-  const load = async () => {
-    const call = {
-      params: { id: endpoint.id },
-      query: { limit: '200', ...(onlyFailed && { status: 'failed' as const }) },
-    }
-    return (await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', call)).data
-  }
-  const deliveries = usePolled(`deliveries ${endpoint.id} ${onlyFailed}`, load)
+  const deliveries = useResource('/v1/webhooks/:id/deliveries', {
+    params: { id: endpoint.id },
+    query: { limit: '200', status: onlyFailed ? 'failed' : null },
+  })
   const list = useList({
     name: `deliveries ${endpoint.id}`,
     rows: deliveries.data ?? [],

@@ -11,7 +11,7 @@ import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { useScroll } from '../hooks/use-scroll.ts'
 import { useBreadcrumbs, usePhoneFormatter } from '../hooks/use-shell.ts'
@@ -26,11 +26,9 @@ type Attempt = Detail['attempts'][number]
 /** Page of a webhook delivery: each attempt with the receiver's response, or the newest request as it was sent. */
 export function WebhookDeliveryDetail(props: Props) {
   const { width, height, webhookId, deliveryId } = props
-  const { api } = useConsole()
   const [isRequestShown, setRequestShown] = useState(false)
-  const polled = usePolled(`delivery ${deliveryId}`, async () => {
-    const params = { id: webhookId, deliveryId }
-    return (await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries/:deliveryId', { params })).data
+  const polled = useResource('/v1/webhooks/:id/deliveries/:deliveryId', {
+    params: { id: webhookId, deliveryId },
   })
   useBreadcrumbs([deliveryId])
   useKeys('detail', { back: isRequestShown ? () => setRequestShown(false) : props.close })

@@ -10,7 +10,7 @@ import { useApplicationFilter, useApplications } from '../hooks/use-applications
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import { usePendingSelection } from '../hooks/use-pending-selection.ts'
 import { screenDigit } from '../keymap.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
@@ -56,10 +56,7 @@ function Endpoints({
   const isShown = useApplicationFilter()
   const [pane, setPane] = usePersistentState<'endpoints' | 'deliveries'>('webhooks pane', 'endpoints')
   const isEndpointsPane = pane === 'endpoints'
-  const webhooks = usePolled('webhooks', async () => {
-    const { data } = await api.asDeveloper('GET', '/v1/webhooks', { query: { limit: '200' } })
-    return data
-  })
+  const webhooks = useResource('/v1/webhooks', { query: { limit: '200' } })
   const rows = (webhooks.data ?? []).filter(({ appId }) => isShown(appId))
   const isSplit = !isCompact && rows.length > 0
   const endpointsHeight = isSplit ? Math.min(Math.floor(height / 2), rows.length + 3) : height

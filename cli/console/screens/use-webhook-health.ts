@@ -3,7 +3,7 @@ import { relativeTime } from '../../terminal/text.ts'
 import { useConsole } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { usePolled } from '../hooks/use-polled.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import type { Line } from '../spans.ts'
 
 /**
@@ -11,18 +11,11 @@ import type { Line } from '../spans.ts'
  * Also returns a line about the one that has been failing longest, and an action that opens it.
  */
 export function useWebhookHealth() {
-  const { api, go, theme } = useConsole()
+  const { go, theme } = useConsole()
   const { applicationName } = useApplications()
   const nowMs = useNow()
-  const webhooks = usePolled(
-    'webhooks health',
-    async () => {
-      const { data } = await api.asDeveloper('GET', '/v1/webhooks', { query: { limit: '200' } })
-      return data.toSorted((a, b) => rankOf(a).localeCompare(rankOf(b)))
-    },
-    { intervalMs: 10_000 },
-  )
-  const endpoints = webhooks.data
+  const { data } = useResource('/v1/webhooks', { query: { limit: '200' } }, { intervalMs: 10_000 })
+  const endpoints = data?.toSorted((a, b) => rankOf(a).localeCompare(rankOf(b)))
   const failing = (endpoints ?? []).filter(({ failingSince }) => failingSince !== null)
   const [endpoint] = failing
   if (endpoint === undefined) return { endpoints, failingLine: null, openFailing: undefined }
