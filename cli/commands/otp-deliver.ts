@@ -4,31 +4,27 @@ import { connectAsApplication, type EnvFileOption } from '../client/credentials.
 import { idempotencyHeaders, idempotencyKeyOption, type IdempotencyOption } from '../client/idempotency.ts'
 import { channelName } from '../client/log-lines.ts'
 import type { Route } from '../client/routes.ts'
-import { shellWord } from '../../src/shared/shell-word.ts'
 import { printable } from '../terminal/text.ts'
 import { addFieldOptions, readFields, type FieldOptions } from './field-options.ts'
+import { envFileFlag, envFileOption, otpOptions, phoneHelp } from './otp-options.ts'
 
 type DeliverOptions = EnvFileOption & IdempotencyOption
 
 type DeliverFields = Omit<Route<'POST', '/v1/otp/deliver'>['body'], 'phone' | 'code'>
 
+const { country, channel, locale, clientIp } = otpOptions
+const fields: FieldOptions<DeliverFields> = { country, channel, locale, clientIp }
+
 const outcomes = ['verified', 'failed'] as const
 
 /** Registers `otpd otp deliver` and `otpd otp outcome`. */
-export function addOtpDeliverCommands(
-  otp: CliCommand,
-  {
-    fields,
-    phoneHelp,
-    envFileHelp,
-  }: { fields: FieldOptions<DeliverFields>; phoneHelp: string; envFileHelp: string },
-) {
+export function addOtpDeliverCommands(otp: CliCommand) {
   addFieldOptions(otp.command('deliver'), fields)
     .argument('<phone>', phoneHelp)
     .argument('<code>', 'made and checked by you: 4 to 10 digits and letters')
     .description('deliver a code of your own to a phone; otpd does not keep or check it')
     .addOption(idempotencyKeyOption())
-    .option('--env-file <path>', envFileHelp)
+    .addOption(envFileOption())
     .examples('otpd otp deliver +14155550100 907155 --env-file .env.otpd')
     .run(async (context, phone: string, code: string, options: DeliverOptions) => {
       const { output } = context
@@ -49,9 +45,7 @@ export function addOtpDeliverCommands(
           ),
         [data.id],
       )
-      const { envFile } = options
-      const envFileFlag = envFile === undefined ? '' : ` --env-file ${shellWord(envFile)}`
-      output.suggestNext(`otpd otp outcome ${data.id} verified${envFileFlag}`)
+      output.suggestNext(`otpd otp outcome ${data.id} verified${envFileFlag(options)}`)
     })
 
   otp
@@ -61,7 +55,7 @@ export function addOtpDeliverCommands(
       new Argument('<outcome>', 'verified or failed: whether your user entered the code').choices(outcomes),
     )
     .description('report whether a code of your own was entered, as evidence for the guard')
-    .option('--env-file <path>', envFileHelp)
+    .addOption(envFileOption())
     .examples('otpd otp outcome "$MESSAGE_ID" verified --env-file .env.otpd')
     .run(async (context, id: string, outcome: (typeof outcomes)[number], options: EnvFileOption) => {
       const { output } = context

@@ -4,30 +4,23 @@ import { idempotencyHeaders, idempotencyKeyOption, type IdempotencyOption } from
 import type { Route } from '../client/routes.ts'
 import { printable } from '../terminal/text.ts'
 import { addFieldOptions, readFields, textOption, type FieldOptions } from './field-options.ts'
+import { envFileOption, otpOptions } from './otp-options.ts'
 
 type ProofFields = Omit<Route<'POST', '/v1/otp/proofs'>['body'], 'type' | 'token'>
 
 const nonce = textOption('--nonce <text>', 'nonce that your backend gave to the app')
 
-/** Registers `otpd otp prove` and `otpd otp test-proof`. */
-export function addOtpProofCommands(
-  otp: CliCommand,
-  {
-    fields: common,
-    envFileHelp,
-  }: { fields: Omit<FieldOptions<ProofFields>, 'nonce' | 'phone'>; envFileHelp: string },
-) {
-  const fields: FieldOptions<ProofFields> = {
-    phone: textOption('--phone <phone>', 'number that the token must have'),
-    nonce,
-    ...common,
-  }
+const { country, metadata, clientIp, deviceId } = otpOptions
+const phone = textOption('--phone <phone>', 'number that the token must have')
+const fields: FieldOptions<ProofFields> = { phone, nonce, country, metadata, clientIp, deviceId }
 
+/** Registers `otpd otp prove` and `otpd otp test-proof`. */
+export function addOtpProofCommands(otp: CliCommand) {
   addFieldOptions(otp.command('prove'), fields)
     .argument('<token>', 'token of Firebase Phone Number Verification; - reads it from standard input')
     .description('verify a phone by a proof instead of a code')
     .addOption(idempotencyKeyOption())
-    .option('--env-file <path>', envFileHelp)
+    .addOption(envFileOption())
     .examples('otpd otp prove - --phone +14155550100 --env-file .env.otpd < token')
     .run(async (context, token: string, options: EnvFileOption & IdempotencyOption) => {
       const { io, output } = context
@@ -51,7 +44,7 @@ export function addOtpProofCommands(
   addFieldOptions(otp.command('test-proof'), { nonce })
     .argument('<phone>', 'like +14155550100')
     .description('print a token for any phone, which a server in development mode accepts')
-    .option('--env-file <path>', envFileHelp)
+    .addOption(envFileOption())
     .examples('otpd otp test-proof +14155550100 --env-file .env.otpd | otpd otp prove - --env-file .env.otpd')
     .run(async (context, phone: string, options: EnvFileOption) => {
       const { api, credentials } = connectAsApplication(context, options)

@@ -1,31 +1,29 @@
 import type { CliCommand } from './command.ts'
 import { connectAsApplication, type EnvFileOption } from '../client/credentials.ts'
 import type { Route } from '../client/routes.ts'
-import { shellWord } from '../../src/shared/shell-word.ts'
 import { printable } from '../terminal/text.ts'
-import { countryFlags, countryHelp } from './country-option.ts'
 import { addFieldOptions, readFields, textOption, type FieldOptions } from './field-options.ts'
-import { templateOptions } from './template-options.ts'
+import { envFileFlag, envFileOption, otpOptions, templateOptions } from './otp-options.ts'
 
 type SessionFields = Omit<Route<'POST', '/v1/otp/sessions'>['body'], 'returnUrl'>
 
 const createOptions: FieldOptions<SessionFields> = {
   phone: textOption('--phone <phone>', 'the only phone that the user can verify'),
-  country: textOption(countryFlags, countryHelp),
+  country: otpOptions.country,
   locale: textOption('--locale <tag>', 'language of the page and its messages, like en or pt-BR'),
   state: textOption('--state <text>', 'text of yours that the browser brings back'),
   ...templateOptions,
 }
 
 /** Registers `otpd otp session`. */
-export function addOtpSessionCommands(otp: CliCommand, envFileHelp: string) {
+export function addOtpSessionCommands(otp: CliCommand) {
   const session = otp.command('session').description('links to the ready page, each for one user')
 
   addFieldOptions(session.command('create'), createOptions)
     .alias('new')
     .description('create a link to the page, and show it as a QR code too')
     .requiredOption('--return-url <url>', 'where the browser returns to; its origin must be allowed')
-    .option('--env-file <path>', envFileHelp)
+    .addOption(envFileOption())
     .examples(
       'otpd otp session create --return-url https://shop.example/back --env-file .env.otpd',
       'otpd otp session create --return-url https://shop.example/back --phone +14155550100 --env-file .env.otpd',
@@ -48,8 +46,7 @@ export function addOtpSessionCommands(otp: CliCommand, envFileHelp: string) {
         ['Expires', output.formatTime(expiresAt)],
       ])
       output.printResult(response.body, () => facts, [id])
-      const envFile = options.envFile === undefined ? '' : ` --env-file ${shellWord(options.envFile)}`
-      output.suggestNext(`otpd otp session get ${id}${envFile}`)
+      output.suggestNext(`otpd otp session get ${id}${envFileFlag(options)}`)
     })
 
   session
@@ -57,7 +54,7 @@ export function addOtpSessionCommands(otp: CliCommand, envFileHelp: string) {
     .alias('show')
     .argument('<session-id>', 'from otp session create')
     .description('show the status of a session, and the phone once it is verified')
-    .option('--env-file <path>', envFileHelp)
+    .addOption(envFileOption())
     .examples('otpd otp session get "$SESSION_ID" --env-file .env.otpd')
     .run(async (context, id: string, options: EnvFileOption) => {
       const { output } = context

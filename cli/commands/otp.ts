@@ -5,72 +5,34 @@ import { idempotencyHeaders, idempotencyKeyOption, type IdempotencyOption } from
 import type { Api, ApiResponse } from '../client/api.ts'
 import type { Context } from '../context.ts'
 import { CliError } from '../terminal/errors.ts'
-import { pairsParser } from '../terminal/pairs.ts'
 import { sentTitle } from '../client/otp-text.ts'
 import type { OtpRequest, SentOtp } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { printable } from '../terminal/text.ts'
-import {
-  addFieldOptions,
-  choiceOption,
-  numberOption,
-  readFields,
-  textOption,
-  type FieldOptions,
-} from './field-options.ts'
-import { countryFlags, countryHelp } from './country-option.ts'
+import { addFieldOptions, readFields, type FieldOptions } from './field-options.ts'
 import { addOtpSessionCommands } from './otp-session.ts'
 import { addOtpDeliverCommands } from './otp-deliver.ts'
 import { addOtpProofCommands } from './otp-proofs.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
-import { templateOptions } from './template-options.ts'
+import { envFileFlag, envFileOption, otpOptions, phoneHelp, templateOptions } from './otp-options.ts'
 
 type SendOptions = SentOptions & IdempotencyOption
 /** Options that the next command needs, too. */
 type SentOptions = EnvFileOption & { variable?: string[] }
 
-const channels = ['sms', 'whatsapp', 'telegram', 'voice', 'rcs'] as const
-
-const envFileHelp =
-  "file with the application's credentials (default: OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)"
-
-const phoneHelp = 'like +14155550100, or as it is written in --country'
-
 const targetHelp = 'request id from otp send, or the phone'
 
-const country = textOption(countryFlags, countryHelp)
-
-const channelOption = choiceOption('--channel <channel>', 'channel to use', channels)
+const { country, channel, challenge, clientIp, deviceId } = otpOptions
 
 const sendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/send'>['body'], 'phone'>> = {
-  country,
-  channel: channelOption,
-  locale: textOption('--locale <tag>', 'language of the message, like en or pt-BR'),
-  ttlSeconds: numberOption('--ttl <seconds>', 'code lifetime, 60 to 600 seconds'),
-  metadata: {
-    flags: '--metadata <key=value>',
-    help: 'data of yours, which events repeat; up to 10 times',
-    isRepeatable: true,
-    parse: pairsParser('--metadata', 'order=4711'),
-  },
-  clientIp: textOption(
-    '--client-ip <address>',
-    "end user's IP address; known networks have limits of their own",
-  ),
-  deviceId: textOption(
-    '--device-id <id>',
-    "name of the end user's device; known devices have limits of their own",
-  ),
-  challenge: textOption('--challenge <token>', 'token of the challenge that the end user passed'),
+  ...otpOptions,
   ...templateOptions,
 }
 
-const { channel, locale, metadata, clientIp, deviceId, challenge } = sendOptions
-
 const resendOptions: FieldOptions<Omit<Route<'POST', '/v1/otp/resend'>['body'], 'requestId' | 'phone'>> = {
   country,
-  channel: channelOption,
+  channel,
   challenge,
 }
 
@@ -95,7 +57,7 @@ export function addOtpCommands(program: CliCommand) {
     .argument('<phone>', phoneHelp)
     .description('send a code to a phone')
     .addOption(idempotencyKeyOption())
-    .option('--env-file <path>', envFileHelp)
+    .addOption(envFileOption())
     .examples(
       'otpd otp send +14155550100 --env-file .env.otpd',
       "otpd otp send +14155550100 --template payment --variable amount='9.99 EUR' --variable payee='Ada Books' --env-file .env.otpd",
@@ -112,7 +74,7 @@ export function addOtpCommands(program: CliCommand) {
     .argument('<request-id|phone>', targetHelp)
     .description('send the same code again, at least 30 seconds after the last time')
     .addOption(idempotencyKeyOption())
-    .option('--env-file <path>', envFileHelp)
+    .addOption(envFileOption())
     .examples('otpd otp resend "$REQUEST_ID" --env-file .env.otpd')
     .run(async (context, text: string, options: SendOptions) => {
       const { api, credentials } = connectAsApplication(context, options)
@@ -132,7 +94,7 @@ export function addOtpCommands(program: CliCommand) {
     .argument('<request-id|phone>', targetHelp)
     .argument('<code>', 'the six-digit code')
     .description('verify a code')
-    .option('--env-file <path>', envFileHelp)
+    .addOption(envFileOption())
     .examples('otpd otp verify "$REQUEST_ID" 424242 --env-file .env.otpd')
     .run(async (context, text: string, code: string, options: EnvFileOption) => {
       const { output } = context
@@ -151,7 +113,7 @@ export function addOtpCommands(program: CliCommand) {
   addFieldOptions(otp.command('cancel'), cancelOptions)
     .argument('<request-id|phone>', targetHelp)
     .description('cancel a pending code')
-    .option('--env-file <path>', envFileHelp)
+    .addOption(envFileOption())
     .examples('otpd otp cancel "$REQUEST_ID" --env-file .env.otpd')
     .run(async (context, text: string, options: EnvFileOption) => {
       const { output } = context
@@ -163,16 +125,9 @@ export function addOtpCommands(program: CliCommand) {
       output.printResult(response.body, () => output.done(`The code for ${phone} is canceled`))
     })
 
-  addOtpProofCommands(otp, {
-    fields: { country, metadata, clientIp, deviceId },
-    envFileHelp,
-  })
-  addOtpDeliverCommands(otp, {
-    fields: { country, channel, locale, clientIp },
-    phoneHelp,
-    envFileHelp,
-  })
-  addOtpSessionCommands(otp, envFileHelp)
+  addOtpProofCommands(otp)
+  addOtpDeliverCommands(otp)
+  addOtpSessionCommands(otp)
   addOtpRequestCommands(otp)
 }
 
@@ -201,10 +156,8 @@ async function printSentOtp(context: Context, options: SentOptions, { data, body
   output.printResult(body, () => output.details(sentTitle(data, request, output.paint), lines), [
     data.requestId,
   ])
-  const { envFile } = options
-  const envFileFlag = envFile === undefined ? '' : ` --env-file ${shellWord(envFile)}`
   const payment = (options.variable ?? []).map((pair) => ` --variable ${shellWord(pair)}`).join('')
-  const verifyCommand = `otpd otp verify ${data.requestId} ${data.code ?? 'CODE'}${payment}${envFileFlag}`
+  const verifyCommand = `otpd otp verify ${data.requestId} ${data.code ?? 'CODE'}${payment}${envFileFlag(options)}`
   output.suggestNext(...(request?.provider === 'inbox' ? ['otpd inbox', verifyCommand] : [verifyCommand]))
 }
 
