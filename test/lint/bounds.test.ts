@@ -41,6 +41,7 @@ const boundedOtherwise: Readonly<Record<string, string>> = {
   'src/store/postgres/connections.ts': 'one for each statement',
   'src/store/postgres/write-turns.ts': 'writes of the last two seconds, the longest that one waits',
   'src/store/engine/query-params.ts': 'one for each shape of a filter',
+  'src/store/sqlite/reader.ts': 'one for each statement',
   'src/store/sqlite/recent-lists.ts': 'recentMax of lists.ts',
   'src/store/sqlite/database.ts': 'one for each kind of background work',
   'src/store/store.ts': 'cachedMax of list-rules.ts',

@@ -1,6 +1,6 @@
 import { systemWorld } from '../../world/system.ts'
 import type { Timers } from '../../world/world.ts'
-import type { Database as SqliteConnection, SQLQueryBindings } from 'bun:sqlite'
+import type { Database as SqliteConnection, SQLQueryBindings, Statement } from 'bun:sqlite'
 
 /**
  * Wraps a read-only connection, for reads outside of transactions. All reads in one turn of the event loop share a
@@ -11,7 +11,8 @@ export function openReader(connection: SqliteConnection, timers: Timers = system
   connection.run('PRAGMA query_only = ON')
   const begin = connection.prepare('BEGIN')
   const end = connection.prepare('COMMIT')
-  const statements = [begin, end]
+  /** By their texts: drizzle prepares a query that is built for each call again and again. */
+  const statements = new Map<string, Statement<unknown, SQLQueryBindings[]>>()
   let isSnapshotOpen = false
 
   function beginSnapshot() {
@@ -35,8 +36,8 @@ export function openReader(connection: SqliteConnection, timers: Timers = system
   /** The part of a connection that drizzle uses. */
   const client = {
     prepare(query: string) {
-      const statement = connection.prepare<unknown, SQLQueryBindings[]>(query)
-      statements.push(statement)
+      const statement = statements.get(query) ?? connection.prepare<unknown, SQLQueryBindings[]>(query)
+      statements.set(query, statement)
       return {
         run: (...values: SQLQueryBindings[]) => (beginSnapshot(), statement.run(...values)),
         all: (...values: SQLQueryBindings[]) => (beginSnapshot(), statement.all(...values)),
@@ -54,7 +55,7 @@ export function openReader(connection: SqliteConnection, timers: Timers = system
       endSnapshot()
       // A statement keeps its connection open until it is collected as garbage. If this one were closed last, the log would
       // stay: only a connection that writes may delete it.
-      for (const statement of statements) statement.finalize()
+      for (const statement of [begin, end, ...statements.values()]) statement.finalize()
       connection.close()
     },
   }
