@@ -65,30 +65,14 @@ export function addAnalyticsCommand(program: CliCommand) {
 }
 
 async function printOnce({ connect, output }: Context, view: View | undefined, options: Options) {
-  if (options.csv === true && output.json) throw usageError('--csv and --json cannot be combined.')
+  const isCsv = options.csv === true
+  if (isCsv && output.json) throw usageError('--csv and --json cannot be combined.')
   refuseUnused(view, options)
   const { api } = connect()
-  const scope = await readScope(api, options)
-  if (options.by !== undefined) {
-    const { body, data } = await fetchBreakdown(api, options.by, scope, options)
-    return output.printResult(body, () =>
-      options.csv === true ? breakdownCsv(data) : breakdownText(options.by ?? '', data, output),
-    )
-  }
-  if (view === 'costs') {
-    const { body, data } = await fetchCosts(api, scope)
-    return output.printResult(body, () => (options.csv === true ? costsCsv(data) : costsText(data, output)))
-  }
-  if (view === undefined && !output.json && options.csv !== true) {
-    const text = await chartText(api, scope, output)
-    return output.printResult('', () => text)
-  }
-  if (view === 'summary') {
-    const { body, data } = await fetchSummary(api, scope)
-    return output.printResult(body, () => (options.csv === true ? toCsv([data]) : summaryText(data, output)))
-  }
-  const { body, data } = await fetchDays(api, scope)
-  output.printResult(body, () => (options.csv === true ? toCsv(data) : daysText(data, output)))
+  // A chart is for people only.
+  const shown = view ?? (isCsv || output.json ? 'timeseries' : undefined)
+  const { body, text, csv } = await fetchReport(api, shown, options, output)
+  output.printResult(body, isCsv ? csv : text)
 }
 
 async function printRepeatedly(
@@ -104,16 +88,9 @@ async function printRepeatedly(
     )
   refuseUnused(view, options)
   const { api } = connect()
-  const scope = await readScope(api, options)
-  const { by } = options
-  const draw = async () => {
-    if (by !== undefined)
-      return breakdownText(by, (await fetchBreakdown(api, by, scope, options)).data, output)
-    if (view === 'costs') return costsText((await fetchCosts(api, scope)).data, output)
-    if (view === 'summary') return summaryText((await fetchSummary(api, scope)).data, output)
-    if (view === 'timeseries') return daysText((await fetchDays(api, scope)).data, output)
-    return await chartText(api, scope, output)
-  }
+  // Looked for once: an id needs no further call.
+  const app = options.app && (await findApplication(api, options.app))
+  const draw = async () => (await fetchReport(api, view, { ...options, ...(app && { app }) }, output)).text()
   return await runUntilInterrupted(io, async (signal) => {
     const interruption = whenAborted(signal)
     output.note(output.paintError.dim('Redrawn every 5 seconds (Ctrl+C to quit)'))
@@ -156,33 +133,42 @@ function refuseUnused(view: View | undefined, { range, app, by, ...options }: Op
     throw usageError('--app does not apply to the summary.', 'Use: otpd analytics timeseries --app APP')
 }
 
-/** Codes that are counted. */
-type Scope = { range: Range; appId: string | undefined; environment: Environment | undefined }
+/** A view: the body of the API for --json, and its two forms for people and spreadsheets. */
+type Report = { body: string; text(): string; csv(): string }
 
-const readScope = async (api: Api, { range = rangeDefault, app, env }: Options): Promise<Scope> => ({
-  range,
-  appId: app === undefined ? undefined : await findApplication(api, app),
-  environment: env,
-})
-
-const fetchDays = (api: Api, scope: Scope) =>
-  api.asDeveloper('GET', '/v1/analytics/timeseries', { query: scope })
-
-const fetchCosts = (api: Api, { range, environment }: Scope) =>
-  api.asDeveloper('GET', '/v1/analytics/costs', { query: { range, environment } })
-
-const fetchSummary = (api: Api, { environment }: Scope) =>
-  api.asDeveloper('GET', '/v1/analytics/summary', { query: { environment } })
-
-const fetchBreakdown = (
+/** Fetches a view; a chart if none is named. */
+async function fetchReport(
   api: Api,
-  by: Key,
-  { range, environment }: Scope,
-  { country, channel, provider }: Filter,
-) =>
-  api.asDeveloper('GET', '/v1/analytics/breakdown', {
-    query: { by, range, environment, country, channel, provider },
-  })
+  view: View | undefined,
+  { range = rangeDefault, app, by, env: environment, country, channel, provider }: Options,
+  output: Output,
+): Promise<Report> {
+  const appId = app === undefined ? undefined : await findApplication(api, app)
+  const fetchSummary = () => api.asDeveloper('GET', '/v1/analytics/summary', { query: { environment } })
+  if (by !== undefined) {
+    const query = { by, range, environment, country, channel, provider }
+    const { body, data } = await api.asDeveloper('GET', '/v1/analytics/breakdown', { query })
+    return { body, text: () => breakdownText(by, data, output), csv: () => breakdownCsv(data) }
+  }
+  if (view === 'costs') {
+    const query = { range, environment }
+    const { body, data } = await api.asDeveloper('GET', '/v1/analytics/costs', { query })
+    return { body, text: () => costsText(data, output), csv: () => costsCsv(data) }
+  }
+  if (view === 'summary') {
+    const { body, data } = await fetchSummary()
+    return { body, text: () => summaryText(data, output), csv: () => toCsv([data]) }
+  }
+  const query = { range, appId, environment }
+  const fetchDays = api.asDeveloper('GET', '/v1/analytics/timeseries', { query })
+  if (view === 'timeseries') {
+    const { body, data } = await fetchDays
+    return { body, text: () => daysText(data, output), csv: () => toCsv(data) }
+  }
+  const [{ body, data }, summary] = await Promise.all([fetchDays, fetchSummary()])
+  const isOfAll = appId === undefined
+  return { body, text: () => chartText(data, summary.data, isOfAll, output), csv: () => toCsv(data) }
+}
 
 const sumOverDays = (days: DayCounts[], key: (typeof countKeys)[number]) =>
   days.reduce((sum, day) => sum + day[key], 0)
@@ -191,11 +177,10 @@ const sumOverDays = (days: DayCounts[], key: (typeof countKeys)[number]) =>
 const percentText = (part: number, sent: number) =>
   sent === 0 ? null : `${Math.round((100 * part) / sent)}%`
 
-async function chartText(api: Api, scope: Scope, { paint, columns }: Output) {
-  const [days, summary] = await Promise.all([fetchDays(api, scope), fetchSummary(api, scope)])
-  const { data } = days
+/** @param isOfAll the days count all applications, as the summary does */
+function chartText(data: DayCounts[], summary: Summary, isOfAll: boolean, { paint, columns }: Output) {
   const title = `Last ${data.length} days`
-  if (summary.data.otpRequests === 0) return 'No codes yet. Send one: otpd otp send PHONE --env-file FILE'
+  if (summary.otpRequests === 0) return 'No codes yet. Send one: otpd otp send PHONE --env-file FILE'
   const labelWidth = Math.max(...countKeys.map((key) => key.length)) + 2
   const numbersWidth = 22
   const barsMax = Math.min(data.length, (columns() ?? 120) - labelWidth - numbersWidth)
@@ -224,12 +209,11 @@ async function chartText(api: Api, scope: Scope, { paint, columns }: Output) {
   return [
     `${paint.bold(title)}${' '.repeat(leftWidth - title.length)}${paint.dim(`${'total'.padStart(9)}${'today'.padStart(8)}`)}`,
     ...chart,
-    // These count all applications.
-    ...(scope.appId === undefined
+    ...(isOfAll
       ? [
           paint.dim(
-            `applications ${formatNumber(summary.data.applications)}, active users ${formatNumber(summary.data.activeUsers)}, ` +
-              `success ${summary.data.successRate}% overall`,
+            `applications ${formatNumber(summary.applications)}, active users ${formatNumber(summary.activeUsers)}, ` +
+              `success ${summary.successRate}% overall`,
           ),
         ]
       : []),
