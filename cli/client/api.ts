@@ -36,23 +36,14 @@ export function createApi(
   waitForLimit?: (seconds: number) => Promise<void>,
 ) {
   async function sendAsDeveloper(method: string, path: string, content: Content, token: Token | null) {
-    const response = await send({
-      method,
-      path,
-      ...content,
-      headers: { ...content.headers, ...bearer(token) },
-    })
+    const sendWith = (one: Token | null) =>
+      send({ method, path, ...content, headers: { ...content.headers, ...bearer(one) } })
+    const response = await sendWith(token)
     if (response.status !== 401 || token === null) return { response, token }
     // Rejected before anything was done, so a retry is safe: our clock was behind, or the signing key was rotated.
     const freshToken = await tokens.replace(token)
     if (freshToken === null) return { response, token }
-    const retried = await send({
-      method,
-      path,
-      ...content,
-      headers: { ...content.headers, ...bearer(freshToken) },
-    })
-    return { response: retried, token: freshToken }
+    return { response: await sendWith(freshToken), token: freshToken }
   }
 
   return {

@@ -2,13 +2,10 @@ import type { Api } from './api.ts'
 import type { Io } from '../terminal/io.ts'
 import { CliError, isRetryable } from '../terminal/errors.ts'
 import { whenAborted } from '../terminal/interrupt.ts'
+import { connectionLost, type ConnectionEvent } from './follow-log.ts'
 import type { InboxItem } from './resources.ts'
 
-type InboxEvent =
-  | { kind: 'message'; item: InboxItem }
-  /** The server does not respond; polling continues until it does. */
-  | { kind: 'disconnected' }
-  | { kind: 'reconnected'; afterMs: number }
+type InboxEvent = { kind: 'message'; item: InboxItem } | ConnectionEvent
 
 const pollIntervalMs = 1000
 
@@ -37,7 +34,7 @@ export async function* followInbox(
     })
     if (update === undefined) return
     if (update === null) {
-      if (disconnectedAt === null) yield { kind: 'disconnected' }
+      if (disconnectedAt === null) yield { kind: 'disconnected', reason: connectionLost }
       disconnectedAt ??= io.now()
       continue
     }

@@ -1,20 +1,29 @@
 import type { Io } from '../terminal/io.ts'
 import { CliError, isRetryable } from '../terminal/errors.ts'
-import { unreachableError } from '../session/http.ts'
-import { parseJson } from '../../src/shared/json.ts'
+import { toHttpResponse, unreachableError } from '../session/http.ts'
 import { whenAborted } from '../terminal/interrupt.ts'
 import { responseError } from '../session/response-error.ts'
+import { formatDuration } from '../terminal/text.ts'
 import type { LogEntry } from './resources.ts'
 import { buildPath, type Call } from './routes.ts'
 import type { ServerChoice } from '../session/server-choice.ts'
 import type { Tokens } from '../session/tokens.ts'
 import { readSse } from './sse.ts'
 
-type LogStreamEvent =
-  | { kind: 'entry'; entry: LogEntry; json: string }
-  /** The connection was lost; it is retried until it is back. */
-  | { kind: 'disconnected'; reason: string }
-  | { kind: 'reconnected'; afterMs: number }
+/** A change of the connection: it was lost and is retried until it is back, or it is back. */
+export type ConnectionEvent =
+  { kind: 'disconnected'; reason: string } | { kind: 'reconnected'; afterMs: number }
+
+type LogStreamEvent = { kind: 'entry'; entry: LogEntry; json: string } | ConnectionEvent
+
+/** Describes a change of the connection. @param what is followed, like `events` */
+export const connectionText = (event: ConnectionEvent, what = 'events') =>
+  event.kind === 'disconnected'
+    ? `${event.reason}, retrying`
+    : `reconnected after ${formatDuration(event.afterMs)}, no ${what} missed`
+
+/** Reason of a lost connection when no other is known. */
+export const connectionLost = 'the connection was lost'
 
 type FollowOptions = {
   query: NonNullable<Call<'GET', '/v1/logs/stream'>['query']>
@@ -48,7 +57,7 @@ export async function* followLog(
   let failures = 0
 
   for (;;) {
-    let reason = 'the connection was lost'
+    let reason = connectionLost
     const attempt = new AbortController()
     const abortAttempt = () => attempt.abort()
     signal.addEventListener('abort', abortAttempt)
@@ -123,17 +132,9 @@ async function openStream(
   }
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   if (response.status === 200 && isStream && response.body !== null) return response.body
-  const body = await response.text()
-  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
   throw responseError(
     server,
-    {
-      status: response.status,
-      headers: response.headers,
-      body,
-      json: parseJson(body),
-      retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
-    },
+    toHttpResponse(response, await response.text()),
     response.status === 401 ? [`The token came from ${token.source}.`, 'Log in again with: otpd login'] : [],
   )
 }

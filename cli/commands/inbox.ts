@@ -2,13 +2,14 @@ import type { CliCommand } from './command.ts'
 import type { Context } from '../context.ts'
 import { usageError, type ExitCode } from '../terminal/errors.ts'
 import { followInbox } from '../client/follow-inbox.ts'
+import { connectionText } from '../client/follow-log.ts'
 import { runUntilInterrupted } from '../terminal/interrupt.ts'
 import { addListOptions, noteMorePages, readList, readPaging, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { InboxItem } from '../client/resources.ts'
 import { kept, optional } from '../terminal/table.ts'
-import { truncate, formatDuration, pad, printable, recentTime, timeZone } from '../terminal/text.ts'
-import { connectionNotice, followAlias } from './logs.ts'
+import { truncate, pad, printable, recentTime, timeZone } from '../terminal/text.ts'
+import { followAlias, noteConnection } from './logs.ts'
 
 type Options = ListOptions & { tail?: true; follow?: true }
 
@@ -50,12 +51,7 @@ async function tailInbox(context: Context, { limit = tailLimitDefault, cursor }:
   return await runUntilInterrupted(io, async (signal) => {
     for await (const event of followInbox(io, api, { recentItems, signal })) {
       if (event.kind === 'message') printItem(event.item)
-      else if (event.kind === 'disconnected')
-        output.note(connectionNotice(context, 'the connection was lost, retrying'))
-      else
-        output.note(
-          connectionNotice(context, `reconnected after ${formatDuration(event.afterMs)}, no messages missed`),
-        )
+      else noteConnection(output, connectionText(event, 'messages'))
     }
   })
 }

@@ -3,12 +3,12 @@ import type { CliCommand } from './command.ts'
 import type { Context } from '../context.ts'
 import { usageError, type ExitCode } from '../terminal/errors.ts'
 import { findApplication, findOtpRequest, readApplicationNames } from '../client/find.ts'
-import { followLog } from '../client/follow-log.ts'
+import { connectionText, followLog } from '../client/follow-log.ts'
 import { runUntilInterrupted } from '../terminal/interrupt.ts'
 import { createLogLines } from '../client/log-lines.ts'
 import { findRecent, matchesSearch, type LogSearch } from '../client/recent-log.ts'
 import type { LogEntry } from '../client/resources.ts'
-import { formatDuration } from '../terminal/text.ts'
+import type { Output } from '../terminal/output.ts'
 import { logTypes } from '../../src/shared/event-kinds.ts'
 import { environmentOption } from './environment-option.ts'
 import type { Environment } from '../../src/shared/otp-values.ts'
@@ -102,20 +102,16 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   const shown = new Set(recentLog.entries.map(({ id }) => id))
   return await runUntilInterrupted(io, async (signal) => {
     for await (const event of followLog(context, connection, { query, signal })) {
-      if (event.kind === 'disconnected') output.note(connectionNotice(context, `${event.reason}, retrying`))
-      else if (event.kind === 'reconnected')
-        output.note(
-          connectionNotice(context, `reconnected after ${formatDuration(event.afterMs)}, no events missed`),
-        )
+      if (event.kind !== 'entry') noteConnection(output, connectionText(event))
       else if (matchesSearch(event.entry, search) && !shown.has(event.entry.id))
         output.printResult(event.json, () => formatEntry(event.entry))
     }
   })
 }
 
-/** Formats a notice about the connection, set off from the entries. */
-export const connectionNotice = ({ output }: Context, text: string) =>
-  output.paintError.yellow(`── ${text} ──`)
+/** Notes a change of the connection, set off from the entries. */
+export const noteConnection = ({ note, paintError }: Output, text: string) =>
+  note(paintError.yellow(`── ${text} ──`))
 
 const emptyText = ({ app, env, request, type, phone, since }: Options) =>
   [app, env, request, type, phone, since].every((filter) => filter === undefined)

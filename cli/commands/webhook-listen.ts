@@ -4,13 +4,13 @@ import { CliError, usageError, type ExitCode, isRetryable } from '../terminal/er
 import { wildcardKinds } from '../../src/shared/event-kinds.ts'
 import { readEvents } from '../webhooks/read-events.ts'
 import { findApplication } from '../client/find.ts'
-import { followLog } from '../client/follow-log.ts'
+import { connectionText, followLog } from '../client/follow-log.ts'
 import { whenAborted, runUntilInterrupted } from '../terminal/interrupt.ts'
 import type { Io } from '../terminal/io.ts'
 import type { LogEntry } from '../client/resources.ts'
-import { formatDuration, localTime, printable } from '../terminal/text.ts'
+import { localTime, printable } from '../terminal/text.ts'
 import { buildWebhook, forward, parseTarget, type ForwardResult } from '../webhooks/forward.ts'
-import { connectionNotice } from './logs.ts'
+import { noteConnection } from './logs.ts'
 
 type Options = { forwardTo?: string; app?: string; events?: string; printSecret?: true }
 
@@ -91,11 +91,7 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
     })
     try {
       for await (const event of logEvents) {
-        if (event.kind === 'disconnected') output.note(connectionNotice(context, `${event.reason}, retrying`))
-        else if (event.kind === 'reconnected')
-          output.note(
-            connectionNotice(context, `reconnected after ${formatDuration(event.afterMs)}, no events missed`),
-          )
+        if (event.kind !== 'entry') noteConnection(output, connectionText(event))
         else {
           const { entry } = event
           const task = forwardEntry(entry)

@@ -1,9 +1,8 @@
 import { CliError, isRetryable } from '../terminal/errors.ts'
-import { followLog } from '../client/follow-log.ts'
+import { connectionText, followLog } from '../client/follow-log.ts'
 import { whenAborted } from '../terminal/interrupt.ts'
 import { findRecent, matchesSearch, type LogSearch } from '../client/recent-log.ts'
 import type { LogEntry } from '../client/resources.ts'
-import { formatDuration } from '../terminal/text.ts'
 import type { Console } from './console-context.ts'
 import { minuteMs } from '../../src/shared/durations.ts'
 
@@ -97,11 +96,7 @@ export async function tailLog(
           continue
         }
         state = event.kind === 'disconnected' ? 'disconnected' : 'live'
-        addGap(
-          event.kind === 'disconnected'
-            ? `${event.reason}, retrying`
-            : `reconnected after ${formatDuration(event.afterMs)}, no events missed`,
-        )
+        addGap(connectionText(event))
       }
     } catch (caught) {
       if (!(caught instanceof CliError)) throw caught

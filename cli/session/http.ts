@@ -53,15 +53,15 @@ export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
       throw unreachableError(server, error, timeoutMs)
     }
     if (response.status >= 300 && response.status < 400) throw redirectError(server, response)
-    const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: responseBody,
-      json: parseJson(responseBody),
-      retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
-    }
+    return toHttpResponse(response, responseBody)
   }
+}
+
+/** Makes the response of a call from its parts. */
+export function toHttpResponse({ status, headers }: Response, body: string): HttpResponse {
+  const retryAfter = Number(headers.get('retry-after') ?? Number.NaN)
+  const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : null
+  return { status, headers, body, json: parseJson(body), retryAfterSeconds }
 }
 
 /** Larger than the longest list. */
