@@ -49,6 +49,50 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
       : durationMs(flags.timeout ?? '30s', '--timeout')
   let answered: Connection | null = null
 
+  /**
+   * Chooses the server and makes clients for it.
+   *
+   * @param envFileServer the server that an --env-file names
+   * @param options.localServer URL of a server that runs on this machine, used instead of the default
+   * @param options.waitsForLimits lists of many pages wait for the server's rate limit, with a note; on by default
+   */
+  function connect(
+    envFileServer?: string,
+    {
+      waitsForLimits = true,
+      localServer,
+    }: { waitsForLimits?: boolean; localServer?: string | undefined } = {},
+  ) {
+    const hasExplicitServer = Boolean(flags.server || io.env.OTPD_SERVER)
+    const contextName = hasExplicitServer ? undefined : flags.context || io.env.OTPD_CONTEXT || undefined
+    const needsStoredLogins = !hasExplicitServer && (contextName !== undefined || !envFileServer)
+    const stored = needsStoredLogins ? readStoredLogins(credentialsPath(io)) : null
+    const server = chooseServer(io, {
+      flag: flags.server,
+      envFile: envFileServer,
+      ...(stored && contextName !== undefined && { context: requireContext(stored, contextName) }),
+      current: stored && currentServer(stored),
+      local: localServer,
+    })
+    const http = createHttp(server, timeoutMs)
+    const send: SendHttp = async (request) => {
+      const response = await http(request)
+      answered = { server, send: http }
+      return response
+    }
+    const tokens = createTokens(io, server, send, timeoutMs)
+    const waitForLimit = async (seconds: number) => {
+      output.note(`The server limits calls per minute; continuing in ${formatDuration(seconds * secondMs)}.`)
+      await io.sleep(seconds * secondMs)
+    }
+    return {
+      server,
+      send,
+      tokens,
+      api: createApi(server, send, tokens, waitsForLimits ? waitForLimit : undefined),
+    }
+  }
+
   return {
     io,
     flags,
@@ -61,50 +105,10 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
       flags.input !== false &&
       !output.json &&
       !io.env.OTPD_NO_INPUT,
-    /**
-     * Chooses the server and makes clients for it.
-     *
-     * @param envFileServer the server that an --env-file names
-     * @param options.localServer URL of a server that runs on this machine, used instead of the default
-     * @param options.waitsForLimits lists of many pages wait for the server's rate limit, with a note; on by default
-     */
-    connect(
-      envFileServer?: string,
-      {
-        waitsForLimits = true,
-        localServer,
-      }: { waitsForLimits?: boolean; localServer?: string | undefined } = {},
-    ) {
-      const hasExplicitServer = Boolean(flags.server || io.env.OTPD_SERVER)
-      const contextName = hasExplicitServer ? undefined : flags.context || io.env.OTPD_CONTEXT || undefined
-      const needsStoredLogins = !hasExplicitServer && (contextName !== undefined || !envFileServer)
-      const stored = needsStoredLogins ? readStoredLogins(credentialsPath(io)) : null
-      const server = chooseServer(io, {
-        flag: flags.server,
-        envFile: envFileServer,
-        ...(stored && contextName !== undefined && { context: requireContext(stored, contextName) }),
-        current: stored && currentServer(stored),
-        local: localServer,
-      })
-      const http = createHttp(server, timeoutMs)
-      const send: SendHttp = async (request) => {
-        const response = await http(request)
-        answered = { server, send: http }
-        return response
-      }
-      const tokens = createTokens(io, server, send, timeoutMs)
-      const waitForLimit = async (seconds: number) => {
-        output.note(
-          `The server limits calls per minute; continuing in ${formatDuration(seconds * secondMs)}.`,
-        )
-        await io.sleep(seconds * secondMs)
-      }
-      return {
-        server,
-        send,
-        tokens,
-        api: createApi(server, send, tokens, waitsForLimits ? waitForLimit : undefined),
-      }
+    connect,
+    /** The API of the chosen server, as most commands call it. Reading the property chooses the server. */
+    get api() {
+      return connect().api
     },
     /** Explains what a command threw: an unexpected error after an answer of a server of another version is its doing. */
     explain: async (error: unknown): Promise<unknown> =>

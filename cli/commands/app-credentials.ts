@@ -37,8 +37,7 @@ export function addAppCredentialCommands(app: CliCommand) {
     .argument('<app>', 'id or name of the application')
     .description(webhookSecretHelp)
     .examples('otpd app webhook-secret web')
-    .run(async ({ connect, output }, idOrName: string) => {
-      const { api } = connect()
+    .run(async ({ api, output }, idOrName: string) => {
       const id = await findApplication(api, idOrName)
       const response = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', {
         params: { id },

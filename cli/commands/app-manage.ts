@@ -34,8 +34,7 @@ export function addAppManageCommands(app: CliCommand) {
     .argument('<app>', idOrNameHelp)
     .description('show an application')
     .examples('otpd app get web', 'otpd app get web --json')
-    .run(async ({ connect, output }, idOrName: string) => {
-      const { api } = connect()
+    .run(async ({ api, output }, idOrName: string) => {
       const id = await findApplication(api, idOrName)
       const response = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
       const { data } = response
@@ -67,8 +66,8 @@ export function addAppManageCommands(app: CliCommand) {
     .argument('<app>', idOrNameHelp)
     .description('enable a disabled application')
     .examples('otpd app enable web-test')
-    .run(async ({ connect, output }, idOrName: string) => {
-      const response = await updateApplication(connect().api, idOrName, { status: 'active' })
+    .run(async ({ api, output }, idOrName: string) => {
+      const response = await updateApplication(api, idOrName, { status: 'active' })
       const name = output.paint.bold(printable(response.data.name))
       output.printResult(response.body, () => output.done(`Application ${name} is active`))
     })
@@ -79,8 +78,7 @@ export function addAppManageCommands(app: CliCommand) {
     .description('reject calls with its credentials until it is enabled again')
     .examples('otpd app disable web-test --yes')
     .run(async (context, idOrName: string) => {
-      const { connect, output } = context
-      const { api } = connect()
+      const { api, output } = context
       const question = (label: string) =>
         `Disable the application ${label}? Its calls are rejected until it is enabled.`
       const id = await confirmApplication(context, api, idOrName, { question, isReversible: true })
@@ -97,8 +95,7 @@ export function addAppManageCommands(app: CliCommand) {
     .description('delete an application, its credentials and its webhooks')
     .examples('otpd app delete web-test --yes')
     .run(async (context, idOrName: string) => {
-      const { connect, output } = context
-      const { api } = connect()
+      const { api, output } = context
       const question = (label: string) =>
         `Delete the application ${label}? Its credentials stop working at once.`
       const id = await confirmApplication(context, api, idOrName, { question })

@@ -26,8 +26,7 @@ export function addAppTemplateCommands(template: CliCommand) {
 
   addCommand('list', 'list the templates of an application', ['otpd template list --app web'])
     .alias('ls')
-    .run(async ({ connect, output }, options: AppOption) => {
-      const { api } = connect()
+    .run(async ({ api, output }, options: AppOption) => {
       const id = await findApplication(api, options.app)
       const response = await api.asDeveloper('GET', '/v1/applications/:id/templates', { params: { id } })
       const { body, data } = response
@@ -38,8 +37,7 @@ export function addAppTemplateCommands(template: CliCommand) {
   addCommand('get', 'show the texts of a template', ['otpd template get payment --app web'])
     .alias('show')
     .argument('<name>', 'name of the template')
-    .run(async ({ connect, output }, name: string, options: AppOption) => {
-      const { api } = connect()
+    .run(async ({ api, output }, name: string, options: AppOption) => {
       const params = { id: await findApplication(api, options.app), name }
       const response = await api.asDeveloper('GET', '/v1/applications/:id/templates/:name', { params })
       output.printResult(response.body, () => templateText(response.data, output), [name])
@@ -71,8 +69,7 @@ export function addAppTemplateCommands(template: CliCommand) {
   ])
     .alias('rm')
     .argument('<name>', 'name of the template')
-    .run(async ({ connect, output }, name: string, options: AppOption) => {
-      const { api } = connect()
+    .run(async ({ api, output }, name: string, options: AppOption) => {
       const params = { id: await findApplication(api, options.app), name }
       const response = await api.asDeveloper('DELETE', '/v1/applications/:id/templates/:name', { params })
       const done = output.done(`template ${output.paint.bold(printable(name))} deleted`)

@@ -93,8 +93,7 @@ export function addAppCommands(program: CliCommand) {
   addListOptions(app.command('list').alias('ls').description('list your applications, newest first'))
     .option('-p, --project <id|name>', 'only applications of this project')
     .examples('otpd app list', 'otpd app list --project shop --json')
-    .run(async ({ connect, output }, options: ListOptions & { project?: string }) => {
-      const { api } = connect()
+    .run(async ({ api, output }, options: ListOptions & { project?: string }) => {
       const projectId = options.project && (await findProject(api, options.project))
       const page = await readList(options, (paging) =>
         api.asDeveloper('GET', '/v1/applications', { query: { ...paging, projectId } }),

@@ -18,9 +18,8 @@ export function addAuditCommand(program: CliCommand) {
     .option('--action <action>', 'only this action, like credential.rotated')
     .option('--target <id>', 'only actions on this application, project or webhook')
     .examples('otpd audit', 'otpd audit --action login.failed', 'otpd audit --limit 200 --json')
-    .run(async ({ connect, output }, options: Options) => {
+    .run(async ({ api, output }, options: Options) => {
       const { action, target: targetId } = options
-      const { api } = connect()
       const page = await readList(options, (paging) =>
         api.asDeveloper('GET', '/v1/audit', { query: { ...paging, action, targetId } }),
       )

@@ -64,8 +64,7 @@ export function addGuardRuleCommands(guard: CliCommand) {
 
   addListOptions(guard.command('rules').description('list your rules that allow and deny, newest first'))
     .examples('otpd guard rules', 'otpd guard rules --json')
-    .run(async ({ connect, output }, options: ListOptions) => {
-      const { api } = connect()
+    .run(async ({ api, output }, options: ListOptions) => {
       const page = await readList(options, (query) => api.asDeveloper('GET', '/v1/guard/rules', { query }))
       const hasApps = page.data.some(({ appId }) => appId !== null)
       const names = hasApps ? await readApplicationNames(api) : new Map()
@@ -78,8 +77,7 @@ export function addGuardRuleCommands(guard: CliCommand) {
     .argument('<rule>', 'id or value of the rule')
     .description('remove a rule that allows or denies')
     .examples('otpd guard remove +882')
-    .run(async ({ connect, output }, idOrValue: string) => {
-      const { api } = connect()
+    .run(async ({ api, output }, idOrValue: string) => {
       const id = await findGuardRule(api, idOrValue)
       const response = await api.asDeveloper('DELETE', '/v1/guard/rules/:id', { params: { id } })
       output.printResult(response.body, () =>

@@ -29,8 +29,7 @@ export function addInboxCommand(program: CliCommand) {
     )
 }
 
-async function showInbox({ connect, output }: Context, options: ListOptions) {
-  const { api } = connect()
+async function showInbox({ api, output }: Context, options: ListOptions) {
   const page = await readList(options, (query) => api.asDeveloper('GET', '/v1/inbox', { query }))
   output.printResult(page.body, () => inboxText(page.data, output))
   noteMorePages(output, page)

@@ -60,8 +60,7 @@ export function addOtpRequestCommands(otp: CliCommand) {
       'otpd otp list --phone +14155550100',
       'otpd otp list --app web --status verified --since 2h --json',
     )
-    .run(async ({ connect, io, output }, options: Filters) => {
-      const { api } = connect()
+    .run(async ({ api, io, output }, options: Filters) => {
       const { app, env: environment, phone, country, since, status } = options
       const sinceMs = since === undefined ? undefined : parseMoment(since, io.now())
       const appId = app === undefined ? undefined : await findApplication(api, app)

@@ -19,7 +19,7 @@ export function addTotpCommands(profile: CliCommand) {
     .examples('otpd profile totp enable', 'otpd profile totp enable --code 123456')
     .run(async (context, options: EnableOptions) => {
       if (options.code !== undefined) return await confirmTotp(context, options.code)
-      const { body, data } = await context.connect().api.asDeveloper('POST', '/v1/developer/me/totp')
+      const { body, data } = await context.api.asDeveloper('POST', '/v1/developer/me/totp')
       // Without a terminal the secret is the result, and a second call confirms it.
       if (!context.mayAsk) {
         context.output.printResult(body, () => `Secret  ${data.secret}\nURI     ${data.uri}`)
@@ -50,9 +50,9 @@ export function addTotpCommands(profile: CliCommand) {
     })
 }
 
-async function confirmTotp({ connect, output }: Context, code: string) {
+async function confirmTotp({ api, output }: Context, code: string) {
   const body = { code: code.replaceAll(/\s/g, '') }
-  const response = await connect().api.asDeveloper('POST', '/v1/developer/me/totp/confirm', { body })
+  const response = await api.asDeveloper('POST', '/v1/developer/me/totp/confirm', { body })
   output.printResult(response.body, () =>
     [output.done('TOTP enabled. Recovery codes:'), ...response.data.recoveryCodes].join('\n'),
   )

@@ -32,8 +32,8 @@ export function addProfileCommands(program: CliCommand) {
     .alias('show')
     .description('show your account and the limits of its plan')
     .examples('otpd profile get', 'otpd profile get --json')
-    .run(async ({ connect, output }) => {
-      const response = await connect().api.asDeveloper('GET', '/v1/developer/me')
+    .run(async ({ api, output }) => {
+      const response = await api.asDeveloper('GET', '/v1/developer/me')
       output.printResult(response.body, () => profileText(response.data, output))
     })
 

@@ -42,9 +42,8 @@ export function addProjectCommands(program: CliCommand) {
     .option(duplicateFlag, 'create it even if you have a project of this name')
     .addOption(idempotencyKeyOption())
     .examples('otpd project create shop', "otpd project create blog --description 'Logins of the blog'")
-    .run(async ({ connect, output }, name: string, options: CreateOptions) => {
+    .run(async ({ api, output }, name: string, options: CreateOptions) => {
       const { description } = options
-      const { api } = connect()
       if (options.allowDuplicate !== true) await requireNewName('project', name, () => listProjects(api))
       const body = { name, ...(description !== undefined && { description }) }
       const call = { body, headers: idempotencyHeaders(options) }
@@ -64,8 +63,7 @@ export function addProjectCommands(program: CliCommand) {
 
   addListOptions(project.command('list').alias('ls').description('list your projects, newest first'))
     .examples('otpd project list', 'otpd project list --json')
-    .run(async ({ connect, output }, options: ListOptions) => {
-      const { api } = connect()
+    .run(async ({ api, output }, options: ListOptions) => {
       const page = await readList(options, (query) => api.asDeveloper('GET', '/v1/projects', { query }))
       printList(output, page, (projects) => listText(projects, output))
     })
@@ -76,8 +74,7 @@ export function addProjectCommands(program: CliCommand) {
     .argument('<project>', 'id or name of the project')
     .description('show a project')
     .examples('otpd project get shop')
-    .run(async ({ connect, output }, idOrName: string) => {
-      const { api } = connect()
+    .run(async ({ api, output }, idOrName: string) => {
       const id = await findProject(api, idOrName)
       const response = await api.asDeveloper('GET', '/v1/projects/:id', { params: { id } })
       output.printResult(response.body, () => projectText(response.data, output), [response.data.id])
@@ -104,8 +101,7 @@ export function addProjectCommands(program: CliCommand) {
     .description('delete a project without applications')
     .examples('otpd project delete blog --yes')
     .run(async (context, idOrName: string) => {
-      const { connect, output } = context
-      const { api } = connect()
+      const { api, output } = context
       const id = await confirm(context, {
         find: () => findProject(api, idOrName),
         async describe(id) {

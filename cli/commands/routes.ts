@@ -14,8 +14,8 @@ export function addRoutesCommands(program: CliCommand) {
     .command('routes')
     .description('show which provider a message would take, by country, and why')
     .examples('otpd routes', 'otpd routes --json', 'otpd routes explain "$REQUEST_ID"')
-    .run(async ({ connect, output }) => {
-      const { body, data } = await connect().api.asDeveloper('GET', '/v1/routes')
+    .run(async ({ api, output }) => {
+      const { body, data } = await api.asDeveloper('GET', '/v1/routes')
       output.printResult(body, () => routesText(data, output))
     })
 
@@ -24,8 +24,7 @@ export function addRoutesCommands(program: CliCommand) {
     .argument('<request-id>', 'request id from otp send, otp_…')
     .description('show how the provider of each message of a code was chosen')
     .examples('otpd routes explain "$REQUEST_ID"')
-    .run(async ({ connect, output }, id: string) => {
-      const { api } = connect()
+    .run(async ({ api, output }, id: string) => {
       const call = { params: { id: await findOtpRequest(api, id) } }
       const { data } = await api.asDeveloper('GET', '/v1/otp/:id/events', call)
       const attempts = data.filter(({ type }) => type === 'delivery.attempted')

@@ -95,8 +95,7 @@ export function addTemplateCommands(program: CliCommand) {
 }
 
 /** Shows the sizes of an application's templates. */
-async function lintAppTemplates({ connect, output }: Context, app: string) {
-  const { api } = connect()
+async function lintAppTemplates({ api, output }: Context, app: string) {
   const params = { id: await findApplication(api, app) }
   const { body, data } = await api.asDeveloper('GET', '/v1/applications/:id/templates', { params })
   output.printResult(body, () => templateSizesText(data, output))

@@ -53,8 +53,7 @@ export function addTokenCommands(program: CliCommand) {
 
   addListOptions(token.command('list').alias('ls').description('list your API tokens, newest first'))
     .examples('otpd token list', 'otpd token list --json')
-    .run(async ({ connect, output }, options: ListOptions) => {
-      const { api } = connect()
+    .run(async ({ api, output }, options: ListOptions) => {
       const page = await readList(options, (query) => api.asDeveloper('GET', '/v1/tokens', { query }))
       printList(output, page, (tokens) => listText(tokens, output))
     })
@@ -66,8 +65,7 @@ export function addTokenCommands(program: CliCommand) {
     .description('revoke an API token; programs that use it are refused at once')
     .examples('otpd token revoke dashboard --yes')
     .run(async (context, idOrName: string) => {
-      const { connect, output } = context
-      const { api } = connect()
+      const { api, output } = context
       const id = await confirm(context, {
         find: () => findToken(api, idOrName),
         async describe(id) {

@@ -22,8 +22,7 @@ export function addUserCommands(program: CliCommand) {
     .option(countryFlags, countryHelp)
     .addOption(environmentOption('only phones that were verified by'))
     .examples('otpd user list', 'otpd user list --phone 0100', 'otpd user list --env live --limit 10 --json')
-    .run(async ({ connect, output }, options: Options) => {
-      const { api } = connect()
+    .run(async ({ api, output }, options: Options) => {
       const { env: environment, phone, country } = options
       const page = await readList(options, (paging) =>
         api.asDeveloper('GET', '/v1/users', { query: { ...paging, environment, phone, country } }),
@@ -41,8 +40,7 @@ export function addUserCommands(program: CliCommand) {
     .description('show when, how often and through which applications a phone was verified')
     .examples('otpd user get +14155550100')
     .addOption(environmentOption('as'))
-    .run(async ({ connect, output }, phone: string, options: Options) => {
-      const { api } = connect()
+    .run(async ({ api, output }, phone: string, options: Options) => {
       const call = {
         params: { phoneNumber: await findPhone(api, phone, options.country) },
         query: { environment: options.env, country: options.country },
@@ -63,8 +61,7 @@ function addPhoneActions(user: CliCommand) {
     .option(countryFlags, countryHelp)
     .description('reset the limits of a phone, so that codes can be sent and verified again')
     .examples('otpd user unlock +14155550100')
-    .run(async ({ connect, output }, phone: string, { country }: CountryOption) => {
-      const { api } = connect()
+    .run(async ({ api, output }, phone: string, { country }: CountryOption) => {
       const params = { phoneNumber: await findPhone(api, phone, country) }
       const call = { params, query: { country } }
       const response = await api.asDeveloper('POST', '/v1/users/:phoneNumber/unlock', call)
@@ -78,8 +75,7 @@ function addPhoneActions(user: CliCommand) {
     .description('erase a phone number from all records of your account')
     .examples('otpd user erase +14155550100 --yes')
     .run(async (context, phone: string, { country }: CountryOption) => {
-      const { connect, output } = context
-      const { api } = connect()
+      const { api, output } = context
       const phoneNumber = await confirm(context, {
         find: () => findPhone(api, phone, country),
         describe: async (name) => ({

@@ -28,8 +28,7 @@ export function addDeliveryCommands(webhook: CliCommand) {
     .argument('[webhook]', webhookHelp)
     .description('send a signed otp.verified test event; exit code 8 if it is not delivered')
     .examples('otpd webhook test "$WEBHOOK_ID"')
-    .run(async ({ connect, output }, text: Argument): Promise<ExitCode> => {
-      const { api } = connect()
+    .run(async ({ api, output }, text: Argument): Promise<ExitCode> => {
       const id = await findWebhook(api, text)
       const params = { id }
       // The URL is for people; scripts that read JSON do not wait for it.
@@ -61,8 +60,7 @@ export function addDeliveryCommands(webhook: CliCommand) {
       'otpd webhook deliveries "$WEBHOOK_ID" --status failed --json',
       'otpd webhook deliveries "$WEBHOOK_ID" "$DELIVERY_ID"',
     )
-    .run(async ({ connect, output }, first: Argument, second: Argument, options: Filters) => {
-      const { api } = connect()
+    .run(async ({ api, output }, first: Argument, second: Argument, options: Filters) => {
       const [text, deliveryText] = splitDelivery(first, second)
       const id = await findWebhook(api, text)
       if (deliveryText !== undefined) {
@@ -87,8 +85,7 @@ export function addDeliveryCommands(webhook: CliCommand) {
     .argument('[delivery]', 'id of the delivery, dlv_…; without it, the newest one that failed')
     .description('send an event again now, with the same webhook-id')
     .examples('otpd webhook redeliver "$WEBHOOK_ID" "$DELIVERY_ID"')
-    .run(async ({ connect, output }, first: Argument, second: string | undefined) => {
-      const { api } = connect()
+    .run(async ({ api, output }, first: Argument, second: string | undefined) => {
       const [text, deliveryText] = splitDelivery(first, second)
       const id = await findWebhook(api, text)
       const deliveryId =

@@ -93,8 +93,7 @@ export function addEndpointCommands(webhook: CliCommand) {
   addListOptions(webhook.command('list').alias('ls').description('list your endpoints, newest first'))
     .option('--app <id|name>', 'only endpoints of this application')
     .examples('otpd webhook list', 'otpd webhook list --app web --json')
-    .run(async ({ connect, output }, options: ListOptions & { app?: string }) => {
-      const { api } = connect()
+    .run(async ({ api, output }, options: ListOptions & { app?: string }) => {
       const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
       const page = await readList(options, (paging) =>
         api.asDeveloper('GET', '/v1/webhooks', { query: { ...paging, appId } }),
@@ -110,8 +109,7 @@ export function addEndpointCommands(webhook: CliCommand) {
     .argument('[webhook]', idHelp)
     .description('show an endpoint')
     .examples('otpd webhook get "$WEBHOOK_ID"')
-    .run(async ({ connect, output }, text: string | undefined) => {
-      const { api } = connect()
+    .run(async ({ api, output }, text: string | undefined) => {
       const id = await findWebhook(api, text)
       const response = await api.asDeveloper('GET', '/v1/webhooks/:id', { params: { id } })
       const { data } = response
@@ -147,8 +145,7 @@ export function addEndpointCommands(webhook: CliCommand) {
       .argument('[webhook]', idHelp)
       .description(description)
       .examples(`otpd webhook ${verb} "$WEBHOOK_ID"`)
-      .run(async ({ connect, output }, text: string | undefined) => {
-        const { api } = connect()
+      .run(async ({ api, output }, text: string | undefined) => {
         const call = { params: { id: await findWebhook(api, text) }, body: { status } }
         const response = await api.asDeveloper('PATCH', '/v1/webhooks/:id', call)
         const url = output.paint.bold(printable(response.data.url))
@@ -163,8 +160,7 @@ export function addEndpointCommands(webhook: CliCommand) {
     .description('delete an endpoint and its pending deliveries')
     .examples('otpd webhook delete "$WEBHOOK_ID" --yes')
     .run(async (context, text: string) => {
-      const { connect, output } = context
-      const { api } = connect()
+      const { api, output } = context
       const id = await confirm(context, {
         find: () => findWebhook(api, text),
         async describe(id) {
