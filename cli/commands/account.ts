@@ -77,6 +77,6 @@ export function addAccountCommands(program: CliCommand) {
       const token = await tokens.current()
       if (token === null) throw tokens.notLoggedInError()
       const { value, expiresAt } = token
-      output.printResult(JSON.stringify({ data: { idToken: value, expiresAt } }), () => value)
+      output.printData({ idToken: value, expiresAt }, () => value)
     })
 }

@@ -52,9 +52,7 @@ export function addAdminAccountCommands(admin: CliCommand, printDeveloper: Print
         'Delete this account? It cannot be logged in to again, and calls of its applications are rejected.'
       const id = await confirmAccount(context, options, account, { question })
       const deletion = await withHost(context, options, 'write', (host) => host.deleteAccount(id))
-      output.printResult(JSON.stringify({ data: deletion }), () =>
-        output.done(`Deleted ${output.paint.bold(printable(account))}`),
-      )
+      output.printData(deletion, () => output.done(`Deleted ${output.paint.bold(printable(account))}`))
       output.note(
         `Its password, name, e-mail address and sessions were removed.\n` +
           `Kept under ${deletion.id}: projects (${deletion.projects}), applications (${deletion.applications}),\n` +
@@ -71,7 +69,7 @@ export function addAdminAccountCommands(admin: CliCommand, printDeveloper: Print
     .run(async (context, options: HostFlags) => {
       const { output } = context
       const signingKey = await withHost(context, options, 'write', (host) => host.rotateSigningKey())
-      output.printResult(JSON.stringify({ data: signingKey }), () =>
+      output.printData(signingKey, () =>
         output.done(`ID tokens are now signed with a new key\n  ${signingKey.kid}`),
       )
       output.note('Tokens signed with the old key are accepted until they expire, within 15 minutes.')
@@ -89,7 +87,7 @@ export function addAdminAccountCommands(admin: CliCommand, printDeveloper: Print
       const token = await withHost(context, options, 'write', (host) =>
         host.issueToken(account, { running, named }),
       )
-      output.printResult(JSON.stringify({ data: token }), () => token.idToken)
+      output.printData(token, () => token.idToken)
       output.note(`Valid for ${formatRemaining(Date.parse(token.expiresAt) - io.now())}.`)
     })
 }

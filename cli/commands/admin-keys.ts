@@ -57,7 +57,7 @@ export function addAdminKeyCommands(admin: CliCommand) {
       const rotation = await withProgress(context, (onStep) =>
         withDataDir(context, options, (host, needs) => host.rotateMasterKey({ ...needs, onStep }, rotate)),
       )
-      output.printResult(JSON.stringify({ data: rotation }), () => rotationText(rotation, output))
+      output.printData(rotation, () => rotationText(rotation, output))
       for (const note of rotationNotes(rotation, compromised)) output.note(note)
     })
 }

@@ -26,7 +26,7 @@ export function addAdminPhoneCommands(admin: CliCommand) {
         result: await host.unlock(target, options.country),
         place: describePlace(host, context),
       }))
-      output.printResult(JSON.stringify({ data: result }), () => unlockText(target, result, output, place))
+      output.printData(result, () => unlockText(target, result, output, place))
     })
 
   addHostFlags(admin.command('erase').description('erase a phone number from all records of all accounts'))
@@ -49,7 +49,7 @@ export function addAdminPhoneCommands(admin: CliCommand) {
       }))
       const { otpRequests, logEntries, users } = erasure
       const isFound = otpRequests + logEntries + users > 0
-      output.printResult(JSON.stringify({ data: erasure }), () =>
+      output.printData(erasure, () =>
         isFound
           ? erasureText(phone, erasure, output)
           : `${output.paint.yellow('▲')} Nothing found for ${output.paint.bold(printable(phone))} in ${place}`,

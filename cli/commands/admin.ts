@@ -51,7 +51,7 @@ export function addAdminCommands(program: CliCommand) {
     .examples('otpd admin list')
     .run(async (context, options: HostFlags) => {
       const accounts = await withHost(context, options, 'read', (host) => host.listAccounts())
-      context.output.printResult(JSON.stringify({ data: accounts }), () => listText(accounts, context.output))
+      context.output.printData(accounts, () => listText(accounts, context.output))
     })
 
   addHostFlags(
@@ -60,7 +60,7 @@ export function addAdminCommands(program: CliCommand) {
     .examples('otpd admin setup-token')
     .run(async (context, options: HostFlags) => {
       const setupToken = await withHost(context, options, 'write', (host) => host.createSetupToken())
-      context.output.printResult(JSON.stringify({ data: setupToken }), () => setupToken.token)
+      context.output.printData(setupToken, () => setupToken.token)
       const timeLeft = formatRemaining(Date.parse(setupToken.expiresAt) - context.io.now())
       context.output.note(`Valid once, for ${timeLeft}.`)
       context.output.suggestNext(`otpd login${await serverFlag(options)} --setup-token ${setupToken.token}`)
@@ -103,7 +103,7 @@ export function addAdminCommands(program: CliCommand) {
       if (!Number.isInteger(limit) || limit < 1 || limit > 10_000)
         throw usageError('--limit must be a number from 1 to 10000.')
       const entries = await withHost(context, options, 'read', (host) => host.listAudit({ limit }))
-      output.printResult(JSON.stringify({ data: entries }), () => auditText(entries, output))
+      output.printData(entries, () => auditText(entries, output))
     })
 }
 
@@ -115,11 +115,11 @@ async function serverFlag(flags: HostFlags): Promise<string> {
 }
 
 function printDeveloper(
-  { details, done, printResult, paint }: Output,
+  { details, done, printData, paint }: Output,
   developer: HostDeveloper,
   label: string,
 ) {
-  printResult(JSON.stringify({ data: developer }), () =>
+  printData(developer, () =>
     details(done(`${label} ${paint.bold(printable(developer.email ?? developer.id))}`), [
       ['Id', developer.id],
       ['Name', developer.name && printable(developer.name)],

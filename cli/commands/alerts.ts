@@ -25,7 +25,7 @@ export function addAlertsCommands(program: CliCommand) {
       const { io, output } = context
       const listed = await withHost(context, flags, 'read', (host) => host.listAlerts())
       const state = describeAlerts(listed, await listDestinations(flags))
-      output.printResult(JSON.stringify({ data: state }), () => alertsText(state, output, io.now()))
+      output.printData(state, () => alertsText(state, output, io.now()))
       if (state.destinations.length === 0) output.note(noDestinations)
     })
 
@@ -90,7 +90,7 @@ async function testDestinations(context: Context, names: string[], flags: HostFl
       throw usageError(`No alert is named ${printable(name)}.`, `Configured: ${configured.join(', ')}.`)
   const destinations = names.length === 0 ? configured : [...new Set(names)]
   const results = await withHost(context, flags, 'write', (host) => sendTests(host, destinations, io))
-  output.printResult(JSON.stringify({ data: results }), () =>
+  output.printData(results, () =>
     results
       .map((result) => `${result.sent ? output.paint.green('✓') : output.paint.red('✗')} ${testText(result)}`)
       .join('\n'),

@@ -46,7 +46,7 @@ export function addAppEnvCommand(app: CliCommand) {
         const credentials = { id, clientId, ...secrets, webhookSecret: data.webhookSecret }
         const values = clientVariables(options.for, credentials, server.url)
         const comment = output.json ? '' : await describeLimits(api, app)
-        output.printResult(JSON.stringify({ data: values }), () => envLines(values, comment))
+        output.printData(values, () => envLines(values, comment))
         await warnIfNotAnswering(options.for, send, output)
         if (options.envFile === undefined && options.for !== 'supabase')
           output.warn(

@@ -37,7 +37,7 @@ export function addAuditCommand(program: CliCommand) {
       const result = await withProgress(context, (onStep) =>
         withDataDir(context, flags, (host, needs) => host.verifyAudit({ ...needs, onStep })),
       )
-      output.printResult(JSON.stringify({ data: result }), () => verificationText(result, output))
+      output.printData(result, () => verificationText(result, output))
       return result.isUnbroken ? exitCodes.done : exitCodes.negative
     })
 }

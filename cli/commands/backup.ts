@@ -37,7 +37,7 @@ export function addBackupCommands(program: CliCommand) {
       )
       const { file: made, bytes, sha256, rows, pruned } = result
       const isRemote = made.startsWith('s3://')
-      output.printResult(JSON.stringify({ data: { ...result, holdsMasterKey: false } }), () =>
+      output.printData({ ...result, holdsMasterKey: false }, () =>
         output.details(output.done(`Backup ${output.paint.bold(printable(made))}`), [
           ['Size', isRemote ? `${formatBytes(bytes)}, encrypted` : formatBytes(bytes)],
           [isRemote ? 'SHA-256 of the database' : 'SHA-256', sha256],
@@ -73,8 +73,8 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
       const list = await withDataDir(context, options, (host, needs) =>
         host.listBackups(needs, { from, cwd: io.workingDirectory }),
       )
-      output.printResult(
-        JSON.stringify({ data: list.backups }),
+      output.printData(
+        list.backups,
         () => listText(list, output),
         list.backups.map(({ name }) => name),
       )
@@ -95,7 +95,7 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
           host.verifyBackup({ ...needs, onStep }, name, { cwd: io.workingDirectory }),
         ),
       )
-      output.printResult(JSON.stringify({ data: result }), () =>
+      output.printData(result, () =>
         output.details(output.done(`${output.paint.bold(printable(result.file))} is whole and unchanged`), [
           ['Size', formatBytes(result.bytes)],
           ['Contains', rowsText(result.rows)],

@@ -99,6 +99,6 @@ export function addCompletionCommand(program: CliCommand) {
       if (named === undefined)
         output.note(`For ${shell}, which SHELL names. Where to put it: otpd completion --help`)
       const script = completionScript(program, shell)
-      output.printResult(JSON.stringify({ data: { shell, script } }), () => script)
+      output.printData({ shell, script }, () => script)
     })
 }

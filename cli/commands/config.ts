@@ -23,7 +23,7 @@ export function addConfigCommands(program: CliCommand) {
       )
       const settings = running?.settings ?? loaded.settings
       const { settingRows } = await import('../../src/server/bundle.ts')
-      output.printResult(JSON.stringify({ data: settings }), () =>
+      output.printData(settings, () =>
         output.formatTable(
           [kept('SETTING'), 'VALUE', optional('SOURCE')],
           settingRows(settings).map((row) => row.map(printable)),
@@ -50,7 +50,7 @@ export function addConfigCommands(program: CliCommand) {
       const { configFile } = requireConfig(loaded, exitCodes.negative)
       if (flags.for !== undefined) await requireKnownSettings(loaded.settings, flags.for)
       const result = { valid: true, configFile }
-      output.printResult(JSON.stringify({ data: result }), () =>
+      output.printData(result, () =>
         output.done(`The configuration is valid (${configFile ?? 'no file; environment and defaults'})`),
       )
     })

@@ -25,7 +25,7 @@ export function addContextCommands(program: CliCommand) {
     .examples('otpd context list')
     .run(async ({ io, output }) => {
       const contexts = listContexts(readStoredLogins(credentialsPath(io)))
-      output.printResult(JSON.stringify({ data: contexts }), () => {
+      output.printData(contexts, () => {
         if (contexts.length === 0) return 'No contexts yet. Add one: otpd context add NAME URL'
         const rows = contexts.map(({ name, server, email, isCurrent }) => [
           isCurrent ? output.paint.green('*') : '',
@@ -105,7 +105,7 @@ function listContexts({ contexts, logins, current }: StoredLogins) {
 }
 
 function printContext({ output }: Context, data: { name: string; server: string }, label: string) {
-  output.printResult(JSON.stringify({ data }), () =>
+  output.printData(data, () =>
     output.done(`${label} ${output.paint.bold(data.name)} (${printable(data.server)})`),
   )
 }

@@ -61,7 +61,7 @@ export async function readGuides(): Promise<Guide[]> {
 
 function listGuides({ output }: Context, guides: Guide[]) {
   const data = guides.map(({ name, section, title }) => ({ name, section, title }))
-  output.printResult(JSON.stringify({ data }), () => {
+  output.printData(data, () => {
     const rows = guides.map(({ name, title }) => [name, title])
     return output.formatTable(['GUIDE', 'TITLE'], rows)
   })
@@ -82,7 +82,7 @@ async function showGuide({ io, output }: Context, guides: Guide[], name: string,
     )
   const markdown = await readText(`${guide.name}.md`)
   if (isMarkdown) return io.writeOut(markdown)
-  if (output.json) return output.printResult(JSON.stringify({ data: { ...guide, markdown } }), () => '')
+  if (output.json) return output.printData({ ...guide, markdown }, () => '')
   const columns = Math.min(output.columns() ?? columnsMax, columnsMax)
   const text = formatMarkdown(markdown, {
     columns,
@@ -95,7 +95,7 @@ async function showGuide({ io, output }: Context, guides: Guide[], name: string,
 async function findSections({ output }: Context, words: string) {
   const { searchGuides } = await import('../../src/docs/search-guides.ts')
   const found = searchGuides(await readText('search.json'), words)
-  output.printResult(JSON.stringify({ data: found }), () =>
+  output.printData(found, () =>
     found.length === 0 ? `Nothing found for ${JSON.stringify(words)}.` : found.map(formatFound).join('\n'),
   )
   const [best] = found

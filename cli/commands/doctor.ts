@@ -68,9 +68,7 @@ export function addDoctorCommand(program: CliCommand) {
         remedy: check.remedy && output.complete(check.remedy),
       }))
       const isHealthy = checks.every(({ status }) => status !== 'fault')
-      output.printResult(JSON.stringify({ data: { checks, ok: isHealthy } }), () =>
-        checksText(checks, output.paint, output.columns()),
-      )
+      output.printData({ checks, ok: isHealthy }, () => checksText(checks, output.paint, output.columns()))
       return isHealthy ? exitCodes.done : exitCodes.negative
     })
 }

@@ -28,7 +28,7 @@ export function addGuardCommands(program: CliCommand) {
         host.guardStatus(running?.config.guard),
       )
       const { output } = context
-      output.printResult(JSON.stringify({ data: status }), () => statusText(status, output))
+      output.printData(status, () => statusText(status, output))
       if (running !== null) noteRunning(output, 'rules', running)
       if (status.mode === 'monitor' && status.countries.length > 0) {
         output.note(

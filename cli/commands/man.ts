@@ -9,6 +9,6 @@ export function addManCommand(program: CliCommand) {
     .description('print the manual page')
     .run(async ({ output }) => {
       const page = manualPage(program, version, build.date ?? new Date().toISOString().slice(0, 10))
-      output.printResult(JSON.stringify({ data: { page } }), () => page.trimEnd())
+      output.printData({ page }, () => page.trimEnd())
     })
 }

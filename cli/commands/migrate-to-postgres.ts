@@ -45,7 +45,7 @@ export function addMoveCommand(migrate: CliCommand) {
       ).catch((error: unknown) => {
         throw asCliError(error)
       })
-      output.printResult(JSON.stringify({ data: result }), () => formatResult(result, output))
+      output.printData(result, () => formatResult(result, output))
       if (result.outcome === 'checked') output.suggestNext('otpd migrate to-postgres')
       else {
         output.note(

@@ -15,7 +15,7 @@ export function addMigrateCommands(program: CliCommand) {
       const { output } = context
       const { paint } = output
       const status = await withDataDir(context, options, (host, needs) => host.migrationStatus(needs))
-      output.printResult(JSON.stringify({ data: status }), () =>
+      output.printData(status, () =>
         output.formatTable(
           ['MIGRATION', kept('STATUS')],
           [
@@ -37,7 +37,7 @@ export function addMigrateCommands(program: CliCommand) {
       const result = await withProgress(context, (onStep) =>
         withDataDir(context, options, (host, needs) => host.migrateUp({ ...needs, onStep }, noteDrain)),
       )
-      output.printResult(JSON.stringify({ data: result }), () => {
+      output.printData(result, () => {
         const tick = output.paint.green('✓')
         if (result.migrated.length === 0) return `${tick} The database is up to date`
         return [`${tick} Migrated`, ...result.migrated.map((name) => `  ${name}`)].join('\n')

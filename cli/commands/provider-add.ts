@@ -58,22 +58,20 @@ async function addProvider(context: Context, kindName: string | undefined, flags
   const added: NewProvider = { name, kind: kind.kind, ...answers }
   const table = providerTable(added)
   if (flags.print) {
-    output.printResult(JSON.stringify({ data: { name, kind: kind.kind, table } }), () => table.trimEnd())
+    output.printData({ name, kind: kind.kind, table }, () => table.trimEnd())
     return exitCodes.done
   }
   const check = flags.skipCheck ? undefined : await tryProvider(added)
   await appendProvider(file, added, table)
   const facts = check?.kind === 'ready' ? check.facts : []
-  output.printResult(
-    JSON.stringify({
-      data: {
-        name,
-        kind: kind.kind,
-        configFile: file,
-        secretFiles: added.secretFiles.map(({ path }) => path),
-        facts,
-      },
-    }),
+  output.printData(
+    {
+      name,
+      kind: kind.kind,
+      configFile: file,
+      secretFiles: added.secretFiles.map(({ path }) => path),
+      facts,
+    },
     () =>
       output.details(
         output.done(`${name} (${kind.title}) is in ${printable(file)}.`),

@@ -48,9 +48,7 @@ export function addProviderCommands(program: CliCommand) {
       const running = await findRunning(loaded)
       const configured = running?.providers ?? (await listConfigured(flags))
       const providers = await listProviders(context, flags, running?.config ?? config, configured)
-      context.output.printResult(JSON.stringify({ data: providers }), () =>
-        listText(providers, context.io.now(), context.output),
-      )
+      context.output.printData(providers, () => listText(providers, context.io.now(), context.output))
       if (running !== null) noteRunning(context.output, 'providers', running)
     })
 
@@ -74,7 +72,7 @@ export function addProviderCommands(program: CliCommand) {
       const testResult = await withProviders(config, (providers) =>
         providers.test(name, phone, flags.channel),
       )
-      output.printResult(JSON.stringify({ data: testResult }), () => testText(testResult, output))
+      output.printData(testResult, () => testText(testResult, output))
       return testResult.outcome === 'accepted' ? exitCodes.done : exitCodes.negative
     })
 }

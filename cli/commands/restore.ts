@@ -55,7 +55,7 @@ export function addRestoreCommand(program: CliCommand) {
           host.restore({ ...needs, onStep }, { ...wanted, name: backup }, { allowUnauthenticated }),
         ),
       )
-      output.printResult(JSON.stringify({ data: result }), () =>
+      output.printData(result, () =>
         output.details(output.done(`Restored ${output.paint.bold(printable(result.file))}`), [
           ['Old database', result.keptAs && printable(result.keptAs)],
           ['To migrate', result.pendingMigrations.join(', ') || null],

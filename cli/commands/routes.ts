@@ -28,7 +28,7 @@ export function addRoutesCommands(program: CliCommand) {
       const call = { params: { id: await findOtpRequest(api, id) } }
       const { data } = await api.asDeveloper('GET', '/v1/otp/:id/events', call)
       const attempts = data.filter(({ type }) => type === 'delivery.attempted')
-      output.printResult(JSON.stringify({ data: attempts }), () => explainText(attempts, output))
+      output.printData(attempts, () => explainText(attempts, output))
     })
 }
 

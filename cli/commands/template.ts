@@ -43,7 +43,7 @@ export function addTemplateCommands(program: CliCommand) {
       const { templates } = await loadConfig(options)
       const { lintTemplates } = await import('../../src/server/bundle.ts')
       const rows = lintTemplates(templates)
-      output.printResult(JSON.stringify({ data: rows }), () => lintText(rows, output))
+      output.printData(rows, () => lintText(rows, output))
       const multipartRows = rows.filter(({ parts }) => parts > 1)
       for (const row of multipartRows)
         output.warn(`${row.locale} (${row.from}) needs ${row.parts} SMS parts.`)
@@ -74,7 +74,7 @@ export function addTemplateCommands(program: CliCommand) {
       const { size, ...message } = isOfApplication
         ? await previewAppTemplate(context, options, previewInput)
         : previewMessage(previewInput, templates)
-      output.printResult(JSON.stringify({ data: { ...message, ...size } }), () => message.text)
+      output.printData({ ...message, ...size }, () => message.text)
       const reason = size.encoding === 'UCS-2' ? ` because of ${sampleCharacters(size.foreign)}` : ''
       output.note(
         `${message.locale}, ${size.encoding}${reason}, ${size.units} of ${size.unitsMax} units, ${partsText(size.parts)}.`,

@@ -48,7 +48,7 @@ export function addUpgradeCommand(program: CliCommand) {
       if (!flags.check) return upgrade(context, source, policy, flags)
       const latest = await readLatest(source, policy)
       const isNewer = Bun.semver.order(latest, version) > 0
-      output.printResult(JSON.stringify({ data: { version, latest, isNewer } }), () =>
+      output.printData({ version, latest, isNewer }, () =>
         isNewer
           ? `otpd ${printable(latest)} can be installed; this is ${version}.`
           : `otpd ${version} is the newest.`,
@@ -81,10 +81,7 @@ async function upgrade(
       { hints: ['Nothing was changed. install.sh --version installs an older one.'] },
     )
   if (order === 0) {
-    output.printResult(
-      JSON.stringify({ data: { version, latest, isUpgraded: false } }),
-      () => `otpd ${version} is the newest.`,
-    )
+    output.printData({ version, latest, isUpgraded: false }, () => `otpd ${version} is the newest.`)
     return exitCodes.done
   }
   const { target } = build
@@ -130,7 +127,7 @@ async function upgrade(
       pending,
       isServing,
     }
-    output.printResult(JSON.stringify({ data }), () =>
+    output.printData(data, () =>
       output.details(output.done(`otpd ${latest} installed as ${printable(path)}`), [
         ['Replaced', `${version}, kept as ${printable(kept)}`],
         ['Backup', backup === null ? null : printable(backup)],

@@ -25,17 +25,15 @@ export function addVersionCommand(program: CliCommand) {
           ? undefined
           : await withDataDir(context, { dataDir }, (host, needs) => host.migrationStatus(needs))
       const database = status && { schema: status.applied.at(-1) ?? null, pending: status.pending }
-      context.output.printResult(
-        JSON.stringify({ data: { ...versionInfo, ...(database && { database }) } }),
-        () =>
-          [
-            `otpd ${version} (${versionInfo.platform}, Bun ${versionInfo.bun})`,
-            ...(database
-              ? [
-                  `Database: ${database.schema ?? 'empty'}, ${database.pending.length} ${database.pending.length === 1 ? 'migration' : 'migrations'} pending`,
-                ]
-              : []),
-          ].join('\n'),
+      context.output.printData({ ...versionInfo, ...(database && { database }) }, () =>
+        [
+          `otpd ${version} (${versionInfo.platform}, Bun ${versionInfo.bun})`,
+          ...(database
+            ? [
+                `Database: ${database.schema ?? 'empty'}, ${database.pending.length} ${database.pending.length === 1 ? 'migration' : 'migrations'} pending`,
+              ]
+            : []),
+        ].join('\n'),
       )
     })
 }

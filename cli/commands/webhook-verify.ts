@@ -47,9 +47,7 @@ export function addVerifyCommand(webhook: CliCommand) {
       const faults = checks
         .filter(({ ok }) => !ok)
         .map(({ part, message: fault }) => ({ part, message: fault }))
-      output.printResult(JSON.stringify({ data: { valid, faults } }), () =>
-        checksText(checks, valid, context),
-      )
+      output.printData({ valid, faults }, () => checksText(checks, valid, context))
       return valid ? exitCodes.done : exitCodes.negative
     })
 }

@@ -42,6 +42,12 @@ export function createOutput(io: OutputIo, flags: OutputFlags) {
   const writeNote = (text: string) => io.writeError(io.stderrIsTerminal ? terminalText(text) : text)
   const columns = () => (io.stdoutIsTerminal ? (io.columns?.() ?? null) : null)
 
+  function printResult(body: string, text: () => string, ids?: readonly string[]) {
+    if (json) io.writeOut(withNewline(forTerminal(body, io.stdoutIsTerminal)))
+    else if (ids === undefined || !quiet) writeText(withNewline(text()))
+    else for (const id of ids) io.writeOut(`${printable(id)}\n`)
+  }
+
   return {
     json,
     /** Completes the commands in a text, so that they work when pasted. The functions below do it, `printResult` does not. */
@@ -76,11 +82,10 @@ export function createOutput(io: OutputIo, flags: OutputFlags) {
      *
      * @param ids ids of the resources, for scripts
      */
-    printResult(body: string, text: () => string, ids?: readonly string[]) {
-      if (json) io.writeOut(withNewline(forTerminal(body, io.stdoutIsTerminal)))
-      else if (ids === undefined || !quiet) writeText(withNewline(text()))
-      else for (const id of ids) io.writeOut(`${printable(id)}\n`)
-    },
+    printResult,
+    /** Prints a result that no server sent, as `printResult` does: with --json in the shape of the API. */
+    printData: (data: unknown, text: () => string, ids?: readonly string[]) =>
+      printResult(JSON.stringify({ data }), text, ids),
     /** Prints a note for people. Left out with --quiet and --json. */
     note(text: string) {
       if (!quiet) writeNote(withNewline(complete(text)))
