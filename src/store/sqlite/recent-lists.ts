@@ -24,6 +24,12 @@ export function createRecentLists() {
     return blocks
   }
 
+  function forget(owner: ListOwner, list: number): void {
+    const lists = owners.get(owner)
+    lists?.delete(list)
+    if (lists?.size === 0) owners.delete(owner)
+  }
+
   return {
     size: () => size,
 
@@ -54,7 +60,7 @@ export function createRecentLists() {
       size--
       keys.splice(index, 1)
       if (keys.length === 0) blocks.splice(block, 1)
-      if (blocks.length === 0) owners.get(owner)?.delete(list)
+      if (blocks.length === 0) forget(owner, list)
       return true
     },
 

@@ -1,3 +1,4 @@
+import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
 import { createRecentLists } from '../../../src/store/sqlite/recent-lists.ts'
 import { seededRandom } from '../../helpers/seeded-random.ts'
@@ -35,4 +36,20 @@ test('thousands of keys, added and removed in any order, are read as from one so
   for (const key of gone) expect(lists.remove('owner', 1, key)).toBe(false)
   for (const key of expected) lists.remove('owner', 1, key)
   expect(lists.all()).toEqual([])
+})
+
+test('owners without entries take no memory, such as deleted endpoints', () => {
+  const countMaps = () => {
+    Bun.gc(true)
+    return heapStats().objectTypeCounts['Map'] ?? 0
+  }
+  const lists = createRecentLists()
+  const before = countMaps()
+  for (let owner = 0; owner < 1_000; owner++) {
+    lists.add(owner, 1, 1)
+    lists.remove(owner, 1, 1)
+  }
+  expect(countMaps() - before).toBeLessThan(100)
+  expect(lists.add(7, 1, 1)).toBe(true)
+  expect(lists.all()).toEqual([[7, 1]])
 })
