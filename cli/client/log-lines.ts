@@ -4,33 +4,46 @@ import type { Output } from '../terminal/output.ts'
 import { shortenIds } from '../terminal/table.ts'
 import { formatDuration, pad, truncate, printable, recentTime, timeZone } from '../terminal/text.ts'
 
-type Mark = { symbol: string; paint: 'green' | 'red' | 'yellow' | 'cyan' | 'dim' }
+/** State that an event reports: it decides symbol and colour, here and in the console. */
+type EventTone = 'sent' | 'good' | 'done' | 'bad' | 'warning' | 'off' | 'neutral'
 
-const marks: Partial<Record<string, Mark>> = {
-  'otp.sent': { symbol: '→', paint: 'cyan' },
-  'otp.delivered': { symbol: '●', paint: 'green' },
-  'otp.undelivered': { symbol: '✗', paint: 'red' },
-  'otp.verified': { symbol: '✓', paint: 'green' },
-  'otp.failed': { symbol: '✗', paint: 'red' },
-  'otp.expired': { symbol: '○', paint: 'dim' },
-  'otp.canceled': { symbol: '○', paint: 'dim' },
-  'otp.blocked': { symbol: '✗', paint: 'red' },
-  'message.sent': { symbol: '→', paint: 'cyan' },
-  'message.delivered': { symbol: '●', paint: 'green' },
-  'message.undelivered': { symbol: '✗', paint: 'red' },
-  'message.verified': { symbol: '✓', paint: 'green' },
-  'message.failed': { symbol: '✗', paint: 'red' },
-  'otp.attempt_failed': { symbol: '▲', paint: 'yellow' },
-  'delivery.attempted': { symbol: '·', paint: 'dim' },
-  'otp.refused': { symbol: '▲', paint: 'yellow' },
-  'webhook.disabled': { symbol: '▲', paint: 'yellow' },
-  'guard.flagged': { symbol: '▲', paint: 'yellow' },
-  'guard.alert': { symbol: '▲', paint: 'red' },
+const toneByType: Partial<Record<string, EventTone>> = {
+  'otp.sent': 'sent',
+  'otp.delivered': 'good',
+  'otp.undelivered': 'bad',
+  'otp.verified': 'done',
+  'otp.failed': 'bad',
+  'otp.expired': 'off',
+  'otp.canceled': 'off',
+  'otp.blocked': 'bad',
+  'message.sent': 'sent',
+  'message.delivered': 'good',
+  'message.undelivered': 'bad',
+  'message.verified': 'done',
+  'message.failed': 'bad',
+  'otp.attempt_failed': 'warning',
+  'otp.refused': 'warning',
+  'webhook.disabled': 'warning',
+  'guard.flagged': 'warning',
+  'guard.alert': 'bad',
 }
+
+/** Returns the tone of an event type. */
+export const eventTone = (type: string): EventTone => toneByType[type] ?? 'neutral'
+
+const marks = {
+  sent: { symbol: '→', paint: 'cyan' },
+  good: { symbol: '●', paint: 'green' },
+  done: { symbol: '✓', paint: 'green' },
+  bad: { symbol: '✗', paint: 'red' },
+  warning: { symbol: '▲', paint: 'yellow' },
+  off: { symbol: '○', paint: 'dim' },
+  neutral: { symbol: '·', paint: 'dim' },
+} as const satisfies Record<EventTone, { symbol: string; paint: keyof Output['paint'] }>
 
 /** Formats the type of a log entry, with a symbol and colour. */
 export function paintType(type: string, paint: Output['paint']) {
-  const { symbol, paint: colour } = marks[type] ?? { symbol: '·', paint: 'dim' }
+  const { symbol, paint: colour } = marks[eventTone(type)]
   return paint[colour](`${symbol} ${printable(type)}`)
 }
 

@@ -1,8 +1,7 @@
 import type { OtpRequest, RequestEvent } from '../../client/resources.ts'
 import { choiceText } from '../../client/choice-text.ts'
-import { costText, interruptedText, outcomeText, refusedText } from '../../client/log-lines.ts'
+import { eventTone, costText, interruptedText, outcomeText, refusedText } from '../../client/log-lines.ts'
 import { formatDuration, formatTimeUntil, localTime } from '../../terminal/text.ts'
-import { eventTone } from './log.ts'
 import { wrap, type Line } from '../spans.ts'
 import type { Theme, Tone } from '../theme.ts'
 
