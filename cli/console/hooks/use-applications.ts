@@ -8,12 +8,15 @@ import { slowPollMs, usePolled, type Polled } from './use-polled.ts'
 export type Applications = Polled<Application[]> & {
   /** Returns the name of an application; its id if it was deleted, `-` for null. */
   applicationName(id: string | null): string
+  /** Returns the name of the application of a row, for a column. */
+  applicationCell(row: { appId: string | null }): string
 }
 
 export const ApplicationsContext = createContext<Applications>({
   data: undefined,
   error: null,
   applicationName: (id) => id ?? '-',
+  applicationCell: ({ appId }) => appId ?? '-',
 })
 
 /** Returns every application of the developer. All components share one poll. */
@@ -33,6 +36,7 @@ export function usePolledApplications(): Applications {
   const { data, error } = usePolled('applications', () => listApplications(api), { intervalMs: slowPollMs })
   return useMemo(() => {
     const names = new Map((data ?? []).map(({ id, name }) => [id, name]))
-    return { data, error, applicationName: (id) => (id === null ? '-' : (names.get(id) ?? id)) }
+    const applicationName = (id: string | null) => (id === null ? '-' : (names.get(id) ?? id))
+    return { data, error, applicationName, applicationCell: ({ appId }) => applicationName(appId) }
   }, [data, error])
 }

@@ -72,7 +72,7 @@ function GuardRules({ guard, ownRules, width, height, close }: Props & { close()
 function GuardDecisions({ guard, ownRules, width, height, open }: Props & { open(): void }) {
   const console = useConsole()
   const { theme, go, openDialog } = console
-  const { applicationName } = useApplications()
+  const { applicationName, applicationCell } = useApplications()
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const environment = useOnlyEnvironment()
@@ -106,14 +106,7 @@ function GuardDecisions({ guard, ownRules, width, height, open }: Props & { open
     { title: 'DECISION', width: 15, cell: (entry) => typeSpan(entry, theme) },
     { title: 'PHONE', width: 16, cell: ({ phone }) => formatPhone(phone) },
     { title: 'RULE', width: 20, grow: 2, maxWidth: 60, cell: ({ detail }) => detail ?? '' },
-    {
-      title: 'APP',
-      width: 10,
-      grow: 1,
-      maxWidth: 40,
-      dropPriority: 1,
-      cell: ({ appId }) => applicationName(appId),
-    },
+    { title: 'APP', width: 10, grow: 1, maxWidth: 40, dropPriority: 1, cell: applicationCell },
     { title: 'REQUEST', width: 30, dropPriority: 2, cell: (entry) => entry.requestId ?? '' },
   ]
   return (

@@ -33,7 +33,7 @@ const empty = [
 function InboxView({ width, height, isCompact }: ScreenProps) {
   const { theme, copy, go } = useConsole()
   const { paint } = theme
-  const { applicationName } = useApplications()
+  const { applicationName, applicationCell } = useApplications()
   const isShown = useApplicationFilter()
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
@@ -59,14 +59,7 @@ function InboxView({ width, height, isCompact }: ScreenProps) {
     { title: 'PHONE', width: 16, cell: ({ phone }) => formatPhone(phone) },
     { title: 'CODE', width: 8, cell: (item) => codeSpan(item, paint) },
     { title: 'EXPIRES', width: 15, cell: (item) => expiryText(item, nowMs) },
-    {
-      title: 'APP',
-      width: 12,
-      grow: 1,
-      maxWidth: 32,
-      dropPriority: 1,
-      cell: ({ appId }) => applicationName(appId),
-    },
+    { title: 'APP', width: 12, grow: 1, maxWidth: 32, dropPriority: 1, cell: applicationCell },
     { title: 'REQUEST', width: 30, dropPriority: 2, cell: (item) => item.requestId ?? '' },
   ]
   const expiredLines =

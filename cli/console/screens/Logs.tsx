@@ -1,6 +1,7 @@
 import { Box } from 'ink'
 import { useState } from 'react'
 import { entryDetail } from '../../client/log-lines.ts'
+import type { LogEntry } from '../../client/resources.ts'
 import { recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
@@ -41,7 +42,7 @@ const backfillMax = 200
 
 function LogsView({ width, height, target }: ScreenProps) {
   const { theme, go, copy, openDialog } = useConsole()
-  const { data: applications = [], applicationName } = useApplications()
+  const { data: applications = [], applicationName, applicationCell } = useApplications()
   const environment = useOnlyEnvironment()
   const { isPaused, isUnmasked } = useShell()
   const formatPhone = usePhoneFormatter()
@@ -94,35 +95,13 @@ function LogsView({ width, height, target }: ScreenProps) {
   if (tail.error !== null && tail.rows.length === 0)
     return <LoadingOrError polled={{ data: undefined, error: tail.error }} width={width} height={height} />
   const rowsBelow = list.rows.length - list.offset - list.height
-  const columns: Column<LogRow>[] = [
-    { title: 'TIME', width: 11, cell: (row) => (row.kind === 'gap' ? '' : recentTime(row.entry.at, nowMs)) },
-    { title: 'TYPE', width: 20, cell: (row) => (row.kind === 'gap' ? '' : typeSpan(row.entry, theme)) },
-    {
-      title: 'PHONE',
-      width: isUnmasked ? 16 : 12,
-      cell: (row) => (row.kind === 'gap' ? '' : formatPhone(row.entry.phone)),
-    },
-    {
-      title: 'APP',
-      width: 8,
-      grow: 1,
-      maxWidth: 32,
-      cell: (row) => (row.kind === 'gap' ? '' : applicationName(row.entry.appId)),
-    },
-    {
-      title: 'DETAIL',
-      width: 8,
-      grow: 2,
-      maxWidth: 48,
-      dropPriority: 2,
-      cell: (row) => (row.kind === 'gap' ? '' : entryDetail(row.entry)),
-    },
-    {
-      title: 'REQUEST',
-      width: 30,
-      dropPriority: 3,
-      cell: (row) => (row.kind === 'gap' ? '' : (row.entry.requestId ?? '')),
-    },
+  const columns: Column<LogEntry>[] = [
+    { title: 'TIME', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
+    { title: 'TYPE', width: 20, cell: (entry) => typeSpan(entry, theme) },
+    { title: 'PHONE', width: isUnmasked ? 16 : 12, cell: ({ phone }) => formatPhone(phone) },
+    { title: 'APP', width: 8, grow: 1, maxWidth: 32, cell: applicationCell },
+    { title: 'DETAIL', width: 8, grow: 2, maxWidth: 48, dropPriority: 2, cell: entryDetail },
+    { title: 'REQUEST', width: 30, dropPriority: 3, cell: ({ requestId }) => requestId ?? '' },
   ]
   if (isDetailOpen && !isSplit && entry !== null)
     return <LogDetail entry={entry} width={width} height={height} />
@@ -134,7 +113,7 @@ function LogsView({ width, height, target }: ScreenProps) {
       />
       <ListTable
         list={list}
-        columns={columns}
+        columns={columns.map(entryColumn)}
         width={width}
         empty={emptyLines(tail, logFilter.isFiltered || search !== null, tail.rows.length > 0)}
         renderLine={(row) => (row.kind === 'gap' ? gapLine(row.text, theme) : null)}
@@ -143,6 +122,12 @@ function LogsView({ width, height, target }: ScreenProps) {
     </Box>
   )
 }
+
+/** Makes a column of entries one of the log, whose gaps have no cells. */
+const entryColumn = (column: Column<LogEntry>): Column<LogRow> => ({
+  ...column,
+  cell: (row) => (row.kind === 'gap' ? '' : column.cell(row.entry)),
+})
 
 function rowsAfter(rows: readonly LogRow[], clearedId: string | null) {
   const clearedIndex = clearedId === null ? -1 : rows.findIndex(({ id }) => id === clearedId)

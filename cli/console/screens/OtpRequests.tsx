@@ -39,7 +39,7 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const environment = useOnlyEnvironment()
-  const { data: applications = [], applicationName } = useApplications()
+  const { data: applications = [], applicationName, applicationCell } = useApplications()
   const [pickedApp, setPickedApp] = usePersistentState<string | null>('otp app', null)
   const [pickedStatus, setPickedStatus] = usePersistentState<OtpRequest['status'] | null>('otp status', null)
   const [searchText, setSearchText] = usePersistentState(requestSearchName, '')
@@ -99,14 +99,7 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
     { title: 'PHONE', width: 16, cell: (request) => formatPhone(request.phone) },
     { title: 'STATUS', width: 10, cell: (request) => statusSpan(request, theme) },
     { title: 'TRIES', width: 5, cell: ({ attempts, maxAttempts }) => `${attempts}/${maxAttempts}` },
-    {
-      title: 'APP',
-      width: 8,
-      grow: 1,
-      maxWidth: 48,
-      dropPriority: 1,
-      cell: ({ appId: id }) => applicationName(id),
-    },
+    { title: 'APP', width: 8, grow: 1, maxWidth: 48, dropPriority: 1, cell: applicationCell },
     { title: 'EXPIRES', width: 13, dropPriority: 2, cell: (request) => expiryText(request, nowMs) },
     { title: 'CHANNEL', width: 10, grow: 1, maxWidth: 20, dropPriority: 4, cell: channelText },
     { title: 'REQUEST', width: 30, dropPriority: 3, cell: ({ id }) => id },

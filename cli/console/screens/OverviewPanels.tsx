@@ -124,7 +124,7 @@ const countryText = ({ key, name }: BreakdownRow) =>
 /** List of the newest failures. Each opens its request. */
 export function Failures({ width, height }: Size) {
   const { go } = useConsole()
-  const { applicationName } = useApplications()
+  const { applicationCell } = useApplications()
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const environment = useOnlyEnvironment()
@@ -145,14 +145,7 @@ export function Failures({ width, height }: Size) {
     { title: 'TIME', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
     { title: 'PHONE', width: 16, cell: ({ phone }) => formatPhone(phone) },
     { title: 'EVENT', width: 24, grow: 1, maxWidth: 48, cell: eventText },
-    {
-      title: 'APP',
-      width: 10,
-      grow: 1,
-      maxWidth: 40,
-      dropPriority: 1,
-      cell: ({ appId }) => applicationName(appId),
-    },
+    { title: 'APP', width: 10, grow: 1, maxWidth: 40, dropPriority: 1, cell: applicationCell },
   ]
   return (
     <Box flexDirection="column" width={width} height={height}>

@@ -52,7 +52,7 @@ function Endpoints({
   open,
 }: ScreenProps & { open(open: OpenDelivery): void }) {
   const { api, theme, openDialog, copy, toast } = useConsole()
-  const { data: applications = [], applicationName } = useApplications()
+  const { data: applications = [], applicationName, applicationCell } = useApplications()
   const isShown = useApplicationFilter()
   const [pane, setPane] = usePersistentState<'endpoints' | 'deliveries'>('webhooks pane', 'endpoints')
   const isEndpointsPane = pane === 'endpoints'
@@ -105,7 +105,7 @@ function Endpoints({
 
   const columns: Column<WebhookEndpoint>[] = [
     { title: 'URL', width: 24, grow: 3, cell: ({ url }) => url },
-    { title: 'APP', width: 8, grow: 1, dropPriority: 1, cell: ({ appId }) => applicationName(appId) },
+    { title: 'APP', width: 8, grow: 1, dropPriority: 1, cell: applicationCell },
     { title: 'EVENTS', width: 14, grow: 1, dropPriority: 2, cell: eventsText },
     { title: 'STATUS', width: 12, cell: (endpoint) => endpointStatus(endpoint, theme) },
   ]
