@@ -45,6 +45,11 @@ export const refusalCases: Refusal[] = [
       truncateSync(databasePath(serverHome), statSync(databasePath(serverHome)).size - 4096),
   },
   {
+    scenario: 'a database that lost the last byte',
+    corrupt: (serverHome) =>
+      truncateSync(databasePath(serverHome), statSync(databasePath(serverHome)).size - 1),
+  },
+  {
     scenario: 'a text file instead of the database',
     corrupt: (serverHome) =>
       writeFileSync(

@@ -49,7 +49,7 @@ export function prepareDatabase(
   let connection: SqliteConnection | undefined
   try {
     requireDatabase(dataDir)
-    requireOtpdDatabase(files.database)
+    requireOtpdDatabase(dataDir)
     connection = connect(files.database, busyTimeoutMs)
     return bringUpToDate(connection, dataDir, options)
   } catch (error) {
@@ -63,11 +63,15 @@ export function prepareDatabase(
  * Checks the file before `connect` opens it for writing, because that changes it (journal mode).
  *
  * @throws MigrationError the database belongs to another program, or has no tables
+ * @throws StartRefused a part of its last page is missing
  */
-function requireOtpdDatabase(path: string): void {
+function requireOtpdDatabase(dataDir: string): void {
+  const path = dataFiles(dataDir).database
   const connection = new SqliteConnection(path)
   try {
     connection.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    // SQLite takes zeros for what is missing. After a power cut, the log has the whole page.
+    if (!endsWithWholePage(connection, path) && !hasWal(dataDir)) throw damaged(path)
     if (readAppliedMigrations(connection).length > 0) return
     throw new MigrationError(
       `${path} has no tables`,
@@ -76,6 +80,11 @@ function requireOtpdDatabase(path: string): void {
   } finally {
     connection.close()
   }
+}
+
+function endsWithWholePage(connection: SqliteConnection, path: string): boolean {
+  const pageBytes = connection.query<{ page_size: number }, []>('PRAGMA page_size').get()?.page_size ?? 1
+  return statSync(path).size % pageBytes === 0
 }
 
 /** As `prepareDatabase`, on a connection. A database without tables is new. */
@@ -123,13 +132,7 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   // A rejected write is wrapped in UNAVAILABLE for callers; its cause has the code.
   const cause = error instanceof ServiceError ? error.cause : error
   const code = driverCode(cause) ?? systemErrorCode(cause)
-  if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) {
-    return new StartRefused(
-      `${database} is damaged or not a database of otpd`,
-      'Restore a backup: otpd restore latest, or another one of otpd backup list.',
-      error,
-    )
-  }
+  if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) return damaged(database, error)
   if (code.startsWith('SQLITE_BUSY')) {
     return new StartRefused(`another process holds ${database}`, 'Wait until it finishes, or stop it.', error)
   }
@@ -145,6 +148,13 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   }
   return error
 }
+
+const damaged = (path: string, cause?: unknown) =>
+  new StartRefused(
+    `${path} is damaged or not a database of otpd`,
+    'Restore a backup: otpd restore latest, or another one of otpd backup list.',
+    cause,
+  )
 
 const cleanStop = 'clean_stop'
 

@@ -1,5 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openTestFile } from '../../helpers/databases.ts'
@@ -64,6 +73,17 @@ describe('a database that was changed outside of otpd', () => {
     connection.close()
     expect(prepareDatabase(dataDir, options).migrated).toEqual([])
   })
+})
+
+test('a database without the end of its last page is damaged, unless the write-ahead log has that page', () => {
+  create()
+  const { database } = dataFiles(dataDir)
+  truncateSync(database, statSync(database).size - 1)
+  const before = readFileSync(database)
+  expect(() => prepareDatabase(dataDir, options)).toThrow(`${database} is damaged`)
+  expect(readFileSync(database).equals(before)).toBe(true)
+  writeFileSync(`${database}-wal`, 'a log')
+  expect(prepareDatabase(dataDir, options).migrated).toEqual([])
 })
 
 test('an upgrade that fails again and again leaves one copy, and a new one only if the database has changed', () => {
