@@ -53,9 +53,7 @@ export const credentialsDialog = (
   verb: 'use',
   async submit({ file = '', clientSecret = '', apiKey = '' }) {
     const secrets =
-      clientSecret.trim() !== '' || apiKey.trim() !== ''
-        ? { clientSecret: clientSecret.trim(), apiKey: apiKey.trim() }
-        : readSecrets(needs, app, file.trim())
+      clientSecret !== '' || apiKey !== '' ? { clientSecret, apiKey } : readSecrets(needs, app, file)
     if (secrets.clientSecret === '' || secrets.apiKey === '')
       throw usageError('Both are needed: the client secret and the API key.')
     rememberSecrets(needs, app.clientId, secrets)

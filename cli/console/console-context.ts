@@ -47,12 +47,12 @@ export type Field = {
   isSecret?: boolean
   /** The value is one of these, chosen with space or a letter instead of typed. */
   choices?: readonly string[]
-  /** Returns an error in a few words, or null if the value is valid. */
+  /** Returns an error in a few words, or null if the trimmed value is valid. */
   check?(value: string): string | null
 }
 
 /** Field check that rejects an empty value. */
-export const required = (value: string) => (value.trim() === '' ? 'required' : null)
+export const required = (value: string) => (value === '' ? 'required' : null)
 
 export type Dialog =
   /** Confirms a destructive action: enabled only after `confirmText` is typed. */
@@ -71,6 +71,7 @@ export type Dialog =
       lines?: readonly Line[]
       fields: readonly Field[]
       verb: string
+      /** @param values by the names of the fields, without spaces around them */
       submit(values: Readonly<Record<string, string>>): Promise<void>
     }
   /** Offers options, narrowed by typing. */

@@ -42,9 +42,12 @@ export function FormDialog({ dialog, width, height }: Props) {
   function accept() {
     const current = form.get()
     if (current.fieldIndex < fields.length - 1) return focusField(1)
-    const errors = validateFields(fields, current.values)
+    const trimmed = Object.fromEntries(
+      Object.entries(current.values).map(([name, value]) => [name, value.trim()]),
+    )
+    const errors = validateFields(fields, trimmed)
     const firstInvalid = fields.findIndex(({ name }) => errors[name] !== undefined)
-    if (firstInvalid === -1) run(current.values)
+    if (firstInvalid === -1) run(trimmed)
     else form.set((previous) => ({ ...previous, fieldErrors: errors, fieldIndex: firstInvalid }))
   }
 

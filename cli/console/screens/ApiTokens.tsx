@@ -95,8 +95,8 @@ const createDialog = ({ api, toast }: Pick<Console, 'api' | 'toast'>, onIssued: 
   ],
   verb: 'create',
   async submit({ name = '', scope = '', expires = '' }) {
-    const expiresAt = readExpiry(expires.trim(), Date.now())
-    const body = { name: name.trim(), scopes: readScopes(scope), expiresAt }
+    const expiresAt = readExpiry(expires, Date.now())
+    const body = { name, scopes: readScopes(scope), expiresAt }
     const { data } = await api.asDeveloper('POST', '/v1/tokens', { body })
     toast('API token created', 'good')
     onIssued(credentialsFromToken(data))

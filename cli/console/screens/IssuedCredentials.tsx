@@ -82,8 +82,7 @@ export function IssuedCredentials({ issued, width, height, close }: Props) {
         },
       ],
       verb: 'save',
-      async submit({ path: input = '' }) {
-        const path = input.trim()
+      async submit({ path = '' }) {
         const file = reserveFile(path)
         const values = Object.fromEntries(credentials.map(({ variable, value }) => [variable, value]))
         if (!file.write(issued.comment, { OTPD_SERVER: connection.server.url, ...values }))

@@ -115,10 +115,7 @@ const editDialog = (
   ],
   verb: 'save',
   async submit({ name: typedName = '', company: typedCompany = '' }) {
-    const body = {
-      ...(typedName.trim() !== '' && { name: typedName.trim() }),
-      company: typedCompany.trim() || null,
-    }
+    const body = { ...(typedName !== '' && { name: typedName }), company: typedCompany || null }
     await api.asDeveloper('PATCH', '/v1/developer/me', { body })
     toast('profile saved', 'good')
   },

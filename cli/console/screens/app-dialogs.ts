@@ -45,7 +45,7 @@ export const newAppDialog = (
     async submit({ name = '', project: projectName, environment: environmentInput }) {
       const environment = environmentInput === 'live' ? ('live' as const) : ('test' as const)
       const project = projects.find((candidate) => label(candidate) === projectName) ?? first
-      const body = { name: name.trim(), projectId: project?.id ?? '', environment }
+      const body = { name, projectId: project?.id ?? '', environment }
       const { data } = await needs.api.asDeveloper('POST', '/v1/applications', { body })
       const { clientSecret, apiKey } = data
       rememberSecrets(needs, data.clientId, { clientSecret, apiKey })
@@ -65,7 +65,7 @@ export const editAppDialog = ({ api, toast }: Needs, app: Application): Dialog =
   ],
   verb: 'save',
   async submit({ name = '', ...values }) {
-    const body = { name: name.trim(), ...parseSettings(values) }
+    const body = { name, ...parseSettings(values) }
     await api.asDeveloper('PATCH', '/v1/applications/:id', { params: { id: app.id }, body })
     toast('application saved', 'good')
   },
@@ -80,7 +80,7 @@ const settingField = (
   const initial = String(value ?? '')
   if (field.kind !== 'seconds') return { name, label: consoleLabel, initial }
   const check = (text: string) =>
-    parseSetting(field, text.trim()) === undefined ? `seconds, ${field.minimum} to ${field.maximum}` : null
+    parseSetting(field, text) === undefined ? `seconds, ${field.minimum} to ${field.maximum}` : null
   return { name, label: `${consoleLabel}, s`, initial, check }
 }
 
@@ -88,7 +88,7 @@ const parseSettings = (values: Readonly<Record<string, string>>) =>
   mapProperties<typeof applicationFields, FieldValues<typeof applicationFields>>(
     applicationFields,
     // The form was checked, so every value can be parsed.
-    (field, name) => parseSetting(field, (values[name] ?? '').trim()) ?? null,
+    (field, name) => parseSetting(field, values[name] ?? '') ?? null,
   )
 
 /** Disables an application, or enables it again. */

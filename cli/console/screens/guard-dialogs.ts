@@ -22,9 +22,9 @@ export const addRuleDialog = (
   ],
   verb: effect,
   async submit(values) {
-    const value = values['value']?.trim() ?? ''
-    const app = values['app']?.trim() ?? ''
-    const time = values['for']?.trim() ?? ''
+    const value = values['value'] ?? ''
+    const app = values['app'] ?? ''
+    const time = values['for'] ?? ''
     const appId = app === '' ? undefined : await findApplication(api, app)
     const expiresAt = time === '' ? undefined : readEnd(time, Date.now())
     const body = { effect, value, ...(appId && { appId }), ...(expiresAt && { expiresAt }) }

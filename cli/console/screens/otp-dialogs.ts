@@ -33,7 +33,7 @@ export const sendDialog = (
   verb: app.environment === 'live' ? 'continue' : 'send',
   async submit({ phone = '' }) {
     // The international prefix, pasted after the `+`.
-    const number = phone.trim().replace(/^\+\s*00/, '+')
+    const number = phone.replace(/^\+\s*00/, '+')
     const send = () => sendCode(needs, credentials, number, onSent)
     if (app.environment === 'test') return send()
     needs.openDialog({
@@ -76,7 +76,7 @@ export const verifyDialog = (
   fields: [{ name: 'code', label: 'code', initial: code, check: required }],
   verb: 'verify',
   async submit({ code: typedCode = '' }) {
-    const body = { requestId: id, code: typedCode.trim() }
+    const body = { requestId: id, code: typedCode }
     await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
     toast(`${phone} is verified`, 'good')
   },

@@ -35,9 +35,9 @@ export function pageDialog({ api, toast }: Needs, app: Application, page: Applic
       const body = {
         enabled: enabled === 'on',
         returnOrigins: origins.split(/[\s,]+/).filter(Boolean),
-        name: name.trim() || null,
-        colour: colour.trim() || null,
-        ...(logo.trim() !== ownLogo && { logo: logo.trim() === '' ? null : readLogo(resolve(logo.trim())) }),
+        name: name || null,
+        colour: colour || null,
+        ...(logo !== ownLogo && { logo: logo === '' ? null : readLogo(resolve(logo)) }),
       }
       await api.asDeveloper('PATCH', '/v1/applications/:id/page', { params: { id: app.id }, body })
       toast(body.enabled ? 'page is on' : 'page is off', 'good')
@@ -68,10 +68,10 @@ export const linkDialog = (
   verb: 'make the link',
   async submit({ returnUrl = '', phone = '', template = '', amount = '', payee = '' }) {
     const body = {
-      returnUrl: returnUrl.trim(),
-      ...(phone.trim() !== '' && { phone: phone.trim() }),
-      ...(template.trim() !== '' && { template: template.trim() }),
-      ...((amount + payee).trim() !== '' && { variables: { amount: amount.trim(), payee: payee.trim() } }),
+      returnUrl,
+      ...(phone !== '' && { phone }),
+      ...(template !== '' && { template }),
+      ...(amount + payee !== '' && { variables: { amount, payee } }),
     }
     const { data } = await api.asApplication('POST', '/v1/otp/sessions', credentials, { body })
     copy(data.url, 'link')

@@ -20,7 +20,7 @@ export const newProjectDialog = ({ api, toast }: Needs, onCreated: (id: string) 
   fields: projectFields('', ''),
   verb: 'create',
   async submit({ name = '', description = '' }) {
-    const body = { name: name.trim(), ...(description.trim() !== '' && { description: description.trim() }) }
+    const body = { name, ...(description !== '' && { description }) }
     const { data } = await api.asDeveloper('POST', '/v1/projects', { body })
     toast('project created; n adds an application', 'good')
     onCreated(data.id)
@@ -34,7 +34,7 @@ export const editProjectDialog = ({ api, toast }: Needs, project: Project): Dial
   fields: projectFields(project.name, project.description ?? ''),
   verb: 'save',
   async submit({ name = '', description = '' }) {
-    const body = { name: name.trim(), description: description.trim() || null }
+    const body = { name, description: description || null }
     await api.asDeveloper('PATCH', '/v1/projects/:id', { params: { id: project.id }, body })
     toast('project saved', 'good')
   },

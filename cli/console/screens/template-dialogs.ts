@@ -24,8 +24,8 @@ export const templateDialog = (
   ],
   verb: 'save',
   async submit(values) {
-    const name = values['name']?.trim() ?? ''
-    const locale = values['locale']?.trim() ?? ''
+    const name = values['name'] ?? ''
+    const locale = values['locale'] ?? ''
     const text = (values['text'] ?? '').replaceAll(String.raw`\n`, '\n').trim()
     const others = Object.entries(templates.find((one) => one.name === name)?.texts ?? {}).filter(
       ([tag]) => tag !== locale,

@@ -42,8 +42,8 @@ export const createDialog = (
   ],
   verb: 'create',
   async submit({ app = '', url = '', events = '', description = '' }) {
-    const appId = await findApplication(api, app.trim())
-    const body = { appId, url: url.trim(), events: readEvents(events), ...(description && { description }) }
+    const appId = await findApplication(api, app)
+    const body = { appId, url, events: readEvents(events), ...(description && { description }) }
     const { data } = await api.asDeveloper('POST', '/v1/webhooks', { body })
     toast('webhook created; T sends a test event', 'good')
     onCreated(data.id)
@@ -63,7 +63,7 @@ export const editDialog = ({ api, toast }: Needs, endpoint: WebhookEndpoint): Di
   fields: endpointFields(endpoint.url, endpoint.events.join(','), endpoint.description ?? ''),
   verb: 'save',
   async submit({ url = '', events = '', description = '' }) {
-    const body = { url: url.trim(), events: readEvents(events), description: description || null }
+    const body = { url, events: readEvents(events), description: description || null }
     const { data } = await api.asDeveloper('PATCH', '/v1/webhooks/:id', { params: { id: endpoint.id }, body })
     const dropped = data.droppedHeaders?.join(', ')
     if (dropped === undefined) toast('webhook saved', 'good')

@@ -71,6 +71,14 @@ test('enter in the last field submits every value, once each is valid', async ()
   expect(await form.submitted).toEqual({ name: 'web', environment: 'live', note: '' })
 })
 
+test('values are checked and submitted without the spaces around them', async () => {
+  const form = renderForm()
+  form.press(' ', 'enter', 'enter', 'enter')
+  await form.waitForText('✗ required')
+  form.press('w', 'e', 'b', ' ', 'enter', 'enter', ' ', 'enter')
+  expect(await form.submitted).toEqual({ name: 'web', environment: 'test', note: 'none' })
+})
+
 test('focuses the first field that the server refuses, and says why', async () => {
   const fields = [
     { field: 'environment', fault: 'Expected live or test.' },
