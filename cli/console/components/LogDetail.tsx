@@ -5,8 +5,8 @@ import { localTime } from '../../terminal/text.ts'
 import { useConsole } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
 import { usePhoneFormatter } from '../hooks/use-shell.ts'
+import { factLines, type Fact } from '../lines/facts.ts'
 import { typeSpan } from '../lines/log.ts'
-import type { Line, Span } from '../spans.ts'
 import { Lines } from './Lines.tsx'
 import { Rule } from './Rule.tsx'
 
@@ -26,25 +26,19 @@ export function LogDetail({
   const { theme } = useConsole()
   const { applicationName } = useApplications()
   const formatPhone = usePhoneFormatter()
-  const fact = (label: string, value: Span | null): Line => [
-    { text: ` ${label.padEnd(13)}`, paint: theme.paint.dim },
-    value ?? '-',
-  ]
   const applicationText = (id: string | null) =>
-    id === null || applicationName(id) === id ? id : `${applicationName(id)}  ${id}`
-  const lines: Line[] =
-    entry === null
-      ? [' No entry selected.']
-      : [
-          fact('type', typeSpan(entry, theme)),
-          fact('time', `${localTime(entry.at)}  (${entry.at})`),
-          fact('application', applicationText(entry.appId)),
-          fact('request', entry.requestId),
-          fact('phone', formatPhone(entry.phone)),
-          fact('status', entry.status),
-          fact('detail', entryDetail(entry) || null),
-          fact('entry', entry.id),
-        ]
+    id === null || applicationName(id) === id ? (id ?? '-') : `${applicationName(id)}  ${id}`
+  const facts = (shown: LogEntry): Fact[] => [
+    ['type', typeSpan(shown, theme)],
+    ['time', `${localTime(shown.at)}  (${shown.at})`],
+    ['application', applicationText(shown.appId)],
+    ['request', shown.requestId ?? '-'],
+    ['phone', formatPhone(shown.phone)],
+    ['status', shown.status ?? '-'],
+    ['detail', entryDetail(shown) || '-'],
+    ['entry', shown.id],
+  ]
+  const lines = entry === null ? [' No entry selected.'] : factLines(facts(entry), theme, 13)
   return (
     <Box flexDirection="column" width={width} height={height} flexShrink={0}>
       <Rule width={width} title="Entry" />

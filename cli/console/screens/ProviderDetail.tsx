@@ -13,7 +13,7 @@ import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { useBreadcrumbs } from '../hooks/use-shell.ts'
 import { circuitSpan } from '../lines/breakdown.ts'
-import type { Line } from '../spans.ts'
+import { factLines, type Fact } from '../lines/facts.ts'
 
 type Props = { provider: ProviderState; width: number; height: number; close(): void }
 type Refusal = NonNullable<ProviderState['recentRefusals']>[number]
@@ -24,7 +24,7 @@ export function ProviderDetail({ provider, width, height, close }: Props) {
   const nowMs = useNow()
   const { name, title, kind, channels, failure, recentRefusals = [] } = provider
   const command = `otpd provider test ${shellWord(name)} PHONE`
-  const pairs: [label: string, value: Line][] = [
+  const facts: Fact[] = [
     [
       'state',
       [circuitSpan(provider, theme, nowMs), failure === null ? '' : `  ${failure.replaceAll('_', ' ')}`],
@@ -33,14 +33,7 @@ export function ProviderDetail({ provider, width, height, close }: Props) {
     ['channels', channels.map(channelName).join(', ')],
     ['test', `${command}  on the server's machine`],
   ]
-  const lines: Line[] = [
-    '',
-    ...pairs.map(([label, value]): Line => [
-      { text: ` ${label.padEnd(10)}`, paint: theme.paint.dim },
-      ...[value].flat(),
-    ]),
-    '',
-  ]
+  const lines = ['', ...factLines(facts, theme, 10), '']
   const list = useList({
     name: `refusals ${name}`,
     rows: recentRefusals,

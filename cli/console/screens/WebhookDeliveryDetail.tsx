@@ -17,6 +17,7 @@ import { useScroll } from '../hooks/use-scroll.ts'
 import { useBreadcrumbs, usePhoneFormatter } from '../hooks/use-shell.ts'
 import type { ScreenProps } from '../screen.ts'
 import { wrap, type Line } from '../spans.ts'
+import { factLines, type Fact } from '../lines/facts.ts'
 import { deliveryStatus, nextAttemptText } from '../lines/webhook.ts'
 import { redeliverDialog } from './webhook-dialogs.ts'
 
@@ -72,8 +73,8 @@ function DeliveryAttempts({
   const { api, theme, openDialog, copy, toast } = useConsole()
   const { paint } = theme
   const nowMs = useNow()
-  const factLines = deliveryFacts(delivery)
-  const listHeight = Math.max(3, Math.floor((height - factLines.length) / 2))
+  const head = deliveryFacts(delivery)
+  const listHeight = Math.max(3, Math.floor((height - head.length) / 2))
   const list = useList({
     name: `attempts ${deliveryId}`,
     rows: delivery.attempts,
@@ -92,10 +93,10 @@ function DeliveryAttempts({
     { title: 'RESULT', width: 16, cell: ({ statusCode, error }) => resultSpan(statusCode, error) },
     { title: 'DURATION', width: 10, cell: ({ durationMs }) => formatDuration(durationMs) },
   ]
-  const responseHeight = height - factLines.length - listHeight - 1
+  const responseHeight = height - head.length - listHeight - 1
   return (
     <Box flexDirection="column" width={width} height={height}>
-      <Lines lines={factLines} width={width} />
+      <Lines lines={head} width={width} />
       <ListTable list={list} columns={columns} width={width} empty={['No attempts yet.']} />
       {responseHeight > 0 && <Rule width={width} title="Response" />}
       {responseHeight > 0 && (
@@ -105,7 +106,7 @@ function DeliveryAttempts({
   )
 
   function deliveryFacts(detail: Detail): Line[] {
-    const pairs: [label: string, value: Line][] = [
+    const facts: Fact[] = [
       ['event', `${detail.type}  ${detail.eventId}`],
       [
         'status',
@@ -116,11 +117,7 @@ function DeliveryAttempts({
       ],
       ['created', `${recentTime(detail.createdAt, nowMs)}  ${relativeTime(detail.createdAt, nowMs)}`],
     ]
-    const lines = pairs.map(([label, value]): Line => [
-      { text: ` ${label.padEnd(9)}`, paint: paint.dim },
-      ...[value].flat(),
-    ])
-    return ['', ...lines, '']
+    return ['', ...factLines(facts, theme, 9), '']
   }
 
   function resultSpan(statusCode: Attempt['statusCode'], error: Attempt['error']) {
