@@ -9,7 +9,8 @@ export type Handler =
 
 export type Layer = {
   section: Section
-  handlers: Partial<Record<string, Handler>>
+  /** By the name of the action. Without a handler, its keys do nothing. */
+  handlers: Partial<Record<string, Handler | null>>
   /** Blocks every key that it does not handle from the layers below. */
   isModal: boolean
   /** Receives typed text, one key or one paste at a time, and the editing keys by name. */
@@ -62,7 +63,7 @@ export function createKeyRouter({
   function layerBindings(layer: Layer): ActiveBinding[] {
     return sectionBindings(layer.section).flatMap(([action, binding]) => {
       const handler = layer.handlers[action]
-      if (handler === undefined) return []
+      if (!handler) return []
       const label = typeof handler === 'object' ? (handler.label ?? binding.label) : binding.label
       const { section } = layer
       return [{ ...binding, label, action, section, unavailable: unavailableReason(binding, handler) }]
@@ -141,11 +142,11 @@ export function createKeyRouter({
   function dispatchKey(key: string) {
     for (const layer of activeLayers()) {
       const match = sectionBindings(layer.section).find(
-        ([action, binding]) => binding.keys.includes(key) && layer.handlers[action] !== undefined,
+        ([action, binding]) => binding.keys.includes(key) && layer.handlers[action],
       )
       const [action = '', binding] = match ?? []
       const handler = layer.handlers[action]
-      if (binding !== undefined && handler !== undefined) return runHandler(binding, handler)
+      if (binding && handler) return runHandler(binding, handler)
       const typedInput = toTypedInput(key)
       if (layer.onText !== undefined && typedInput !== null) return layer.onText(typedInput)
     }

@@ -11,12 +11,12 @@ type KeyOptions = {
 }
 
 /**
- * Activates a section of the keymap while the component is mounted. Actions that are left out or undefined have no key.
+ * Activates a section of the keymap while the component is mounted. Actions that are left out, null or undefined have no key.
  * A handler `{ unavailable: 'reason' }` keeps its key and shows the reason when it is pressed.
  */
 export function useKeys<S extends Section>(
   section: S,
-  handlers: { [A in Action<S>]?: Handler | undefined },
+  handlers: { [A in Action<S>]?: Handler | null | undefined },
   { isModal = false, onText, isActive = true }: KeyOptions = {},
 ) {
   const { keys } = useConsole()

@@ -85,7 +85,7 @@ function Alerts({ state, width, height }: Pick<ScreenProps, 'width' | 'height'> 
       names.length === 0
         ? { unavailable: 'no destination is configured' }
         : () => void testAll(console, names),
-    copy: selected === null ? undefined : () => copy(`${selected.message}\n${selected.remedy}`, 'alert'),
+    copy: selected && (() => copy(`${selected.message}\n${selected.remedy}`, 'alert')),
   })
   const columns: Column<Alert>[] = [
     {

@@ -44,7 +44,7 @@ export function ApiTokens({ width, height, onIssued }: Props) {
   const { selected } = list
   useKeys('profile', {
     create: tokens.data ? () => openDialog(createDialog(console, onIssued)) : undefined,
-    revoke: selected === null ? undefined : () => openDialog(revokeDialog(console, selected)),
+    revoke: selected && (() => openDialog(revokeDialog(console, selected))),
   })
   const columns: Column<ApiToken>[] = [
     { title: 'NAME', width: 14, grow: 1, maxWidth: 40, cell: ({ name }) => name },

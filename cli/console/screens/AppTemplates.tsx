@@ -36,8 +36,8 @@ export function AppTemplates({ app, keys, width, height }: TabProps) {
   useKeys('apps', {
     ...keys,
     create: { run: () => openDialog(templateDialog(console, id, all)), label: 'new text' },
-    text: selected === null ? undefined : () => openDialog(templateDialog(console, id, all, selected)),
-    copy: selected === null ? undefined : { run: () => copy(selected.text, 'text'), label: 'copy text' },
+    text: selected && (() => openDialog(templateDialog(console, id, all, selected))),
+    copy: selected && { run: () => copy(selected.text, 'text'), label: 'copy text' },
   })
   if (templates.data === undefined) return <LoadingOrError polled={templates} width={width} height={height} />
   const columns: Column<TemplateRow>[] = [

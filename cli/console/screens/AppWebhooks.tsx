@@ -40,15 +40,12 @@ export function AppWebhooks({ app, keys, width, height }: TabProps) {
   const isNameTaken = applications.some(({ id, name }) => name === app.name && id !== app.id)
   useKeys('apps', {
     ...keys,
-    open:
-      selected === null
-        ? undefined
-        : { run: () => go('webhooks', { webhookId: selected.id }), label: 'deliveries' },
+    open: selected && { run: () => go('webhooks', { webhookId: selected.id }), label: 'deliveries' },
     create: {
       run: () => openDialog(createDialog(console, isNameTaken ? app.id : app.name, selectWebhook)),
       label: 'new webhook',
     },
-    copy: selected === null ? undefined : { run: () => copy(selected.id, 'webhook id'), label: 'copy id' },
+    copy: selected && { run: () => copy(selected.id, 'webhook id'), label: 'copy id' },
   })
   if (webhooks.data === undefined) return <LoadingOrError polled={webhooks} width={width} height={height} />
   const columns: Column<WebhookEndpoint>[] = [

@@ -42,20 +42,17 @@ export function ApplicationsPane({
   useKeys(
     'apps',
     {
-      open: app === null ? undefined : () => open(app.id),
+      open: app && (() => open(app.id)),
       create: withinPlan(count, countMax, 'applications', () =>
         openDialog(newAppDialog(console, project === null ? projects : [project], onCreated)),
       ),
-      edit: app === null ? undefined : () => openDialog(editAppDialog(console, app)),
-      toggle:
-        app === null
-          ? undefined
-          : {
-              run: () => openDialog(toggleAppDialog(console, app)),
-              label: app.status === 'active' ? 'disable' : 'enable',
-            },
-      remove: app === null ? undefined : () => openDialog(removeAppDialog(console, app)),
-      copy: app === null ? undefined : { run: () => copy(app.id, 'application id'), label: 'copy id' },
+      edit: app && (() => openDialog(editAppDialog(console, app))),
+      toggle: app && {
+        run: () => openDialog(toggleAppDialog(console, app)),
+        label: app.status === 'active' ? 'disable' : 'enable',
+      },
+      remove: app && (() => openDialog(removeAppDialog(console, app))),
+      copy: app && { run: () => copy(app.id, 'application id'), label: 'copy id' },
     },
     { isActive },
   )

@@ -58,7 +58,7 @@ function AuditView({ width, height }: ScreenProps) {
   const { selected } = list
   useKeys('audit', {
     open: selected === null || isOpen ? undefined : () => setOpen(true),
-    copy: selected === null ? undefined : () => copy(selected.targetId ?? selected.id, 'id'),
+    copy: selected && (() => copy(selected.targetId ?? selected.id, 'id')),
   })
   useKeys('detail', { back: isOpen ? () => setOpen(false) : undefined })
   if (entries.data === undefined) return <LoadingOrError polled={entries} width={width} height={height} />

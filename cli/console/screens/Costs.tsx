@@ -47,8 +47,7 @@ function CostsView({ width, height }: ScreenProps) {
   const { selected } = list
   useKeys('costs', {
     range: () => setRange(nextRange(range)),
-    copy:
-      selected === null ? undefined : () => copy(selected.costPerVerified ?? '-', 'cost per verified code'),
+    copy: selected && (() => copy(selected.costPerVerified ?? '-', 'cost per verified code')),
   })
   if (costs.data === undefined) return <LoadingOrError polled={costs} width={width} height={height} />
   const dearest = Math.max(0, ...rows.map(({ costPerVerified }) => Number(costPerVerified ?? 0)))

@@ -84,11 +84,10 @@ function LogsView({ width, height, target }: ScreenProps) {
     back: isDetailOpen ? () => setDetailOpen(false) : undefined,
     request: requestId === null ? undefined : () => go('otp', { requestId }),
     copy:
-      entry === null
-        ? undefined
-        : isDetailOpen
-          ? { run: () => copy(JSON.stringify(entry), 'entry as JSON'), label: 'copy JSON' }
-          : { run: () => copy(entry.requestId ?? entry.id, 'id'), label: 'copy id' },
+      entry &&
+      (isDetailOpen
+        ? { run: () => copy(JSON.stringify(entry), 'entry as JSON'), label: 'copy JSON' }
+        : { run: () => copy(entry.requestId ?? entry.id, 'id'), label: 'copy id' }),
     clear: () => setClearedId(tail.rows.at(-1)?.id ?? null),
   })
 

@@ -80,7 +80,7 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
   const [sender] = senders
   useKeys('otp', {
     ...usePhoneKeys(selected?.phone),
-    open: selected === null ? undefined : () => open(selected.id),
+    open: selected && (() => open(selected.id)),
     app:
       applications.length === 0 ? undefined : () => openDialog(appFilterPicker(applications, setPickedApp)),
     status: () => setPickedStatus(nextStatus(pickedStatus)),
@@ -90,7 +90,7 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
         : senders.length === 1
           ? () => sendAs(sender)
           : () => openDialog(appPicker('Send a code as', senders, sendAs)),
-    copy: selected === null ? undefined : { run: () => copy(selected.id, 'request id'), label: 'copy id' },
+    copy: selected && { run: () => copy(selected.id, 'request id'), label: 'copy id' },
   })
 
   const isUnfiltered = appId === null && status === null && phone === null

@@ -48,8 +48,8 @@ function ProfileAndTokens({ width, height, onIssued }: Props) {
   const profile = useResource('/v1/developer/me', {}, { intervalMs: 10_000 })
   const { data } = profile
   useKeys('profile', {
-    edit: data === undefined ? undefined : () => openDialog(editDialog(console, data)),
-    copy: data === undefined ? undefined : () => copy(data.id, 'developer id'),
+    edit: data && (() => openDialog(editDialog(console, data))),
+    copy: data && (() => copy(data.id, 'developer id')),
   })
   if (data === undefined) return <LoadingOrError polled={profile} width={width} height={height} />
   const { limits } = data

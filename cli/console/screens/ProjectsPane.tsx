@@ -33,16 +33,15 @@ export function ProjectsPane({ list, count, countMax, width, open, onCreated }: 
   useKeys(
     'apps',
     {
-      open: selected === null ? undefined : open,
+      open: selected && open,
       create: withinPlan(count, countMax, 'projects', () => openDialog(newProjectDialog(console, onCreated))),
-      edit: project === null ? undefined : () => openDialog(editProjectDialog(console, project)),
+      edit: project && (() => openDialog(editProjectDialog(console, project))),
       remove:
-        project === null
-          ? undefined
-          : project.applicationCount > 0
-            ? { unavailable: `the project still has ${appCountText(project.applicationCount)}` }
-            : () => openDialog(removeProjectDialog(console, project)),
-      copy: project === null ? undefined : { run: () => copy(project.id, 'project id'), label: 'copy id' },
+        project &&
+        (project.applicationCount > 0
+          ? { unavailable: `the project still has ${appCountText(project.applicationCount)}` }
+          : () => openDialog(removeProjectDialog(console, project))),
+      copy: project && { run: () => copy(project.id, 'project id'), label: 'copy id' },
     },
     { isActive },
   )

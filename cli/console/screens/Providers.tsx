@@ -51,9 +51,9 @@ function ProviderList({ width, height, providers, open }: ListProps) {
   })
   const { selected } = list
   useKeys('providers', {
-    open: selected === null ? undefined : () => open(selected.name),
+    open: selected && (() => open(selected.name)),
     range: () => setRange(nextRange(range)),
-    copy: selected === null ? undefined : () => copy(selected.name, 'name'),
+    copy: selected && (() => copy(selected.name, 'name')),
   })
   if (providers.data === undefined) return <LoadingOrError polled={providers} width={width} height={height} />
   const columns: Column<ProviderState>[] = [

@@ -59,8 +59,8 @@ function UsersView({ width, height }: ScreenProps) {
   const { selected } = list
   useKeys('users', {
     ...usePhoneKeys(selected?.phone),
-    open: selected === null ? undefined : () => findRequests(selected.phone),
-    copy: selected === null ? undefined : () => copy(selected.id, 'user id'),
+    open: selected && (() => findRequests(selected.phone)),
+    copy: selected && (() => copy(selected.id, 'user id')),
   })
   if (users.data === undefined) return <LoadingOrError polled={users} width={width} height={height} />
   const emptyText = phone !== null ? noUser : digits === undefined ? empty : noUserEndsWith(digits)

@@ -46,13 +46,10 @@ export function WebhookDeliveries({ endpoint, isActive, width, height, open, onB
   useKeys(
     'webhooks',
     {
-      open: selected === null ? undefined : () => open(selected.id),
-      redeliver:
-        selected === null
-          ? undefined
-          : () => openDialog(redeliverDialog({ api, toast }, endpoint.id, selected)),
+      open: selected && (() => open(selected.id)),
+      redeliver: selected && (() => openDialog(redeliverDialog({ api, toast }, endpoint.id, selected))),
       failures: { run: () => setOnlyFailed(!onlyFailed), label: onlyFailed ? 'all' : 'failures' },
-      copy: selected === null ? undefined : () => copy(selected.id, 'delivery id'),
+      copy: selected && (() => copy(selected.id, 'delivery id')),
     },
     { isActive },
   )

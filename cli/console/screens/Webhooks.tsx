@@ -72,28 +72,23 @@ function Endpoints({
   const { selected } = list
   const selectWebhook = usePendingSelection('webhook', list, target?.webhookId)
   const needs = { api, toast }
-  const withSelected = (callback: (endpoint: WebhookEndpoint) => void) =>
-    selected === null ? undefined : () => callback(selected)
   const appName = selected === null ? (applications[0]?.name ?? '') : applicationName(selected.appId)
   useKeys(
     'webhooks',
     {
-      open: withSelected(() => setPane('deliveries')),
+      open: selected && (() => setPane('deliveries')),
       create:
         applications.length === 0
           ? { unavailable: 'there is no application yet' }
           : () => openDialog(createDialog(needs, appName, selectWebhook)),
-      edit: withSelected((endpoint) => openDialog(editDialog(needs, endpoint))),
-      test: withSelected((endpoint) => openDialog(testDialog(needs, endpoint))),
-      toggle:
-        selected === null
-          ? undefined
-          : {
-              run: () => openDialog(toggleDialog(needs, selected)),
-              label: selected.status === 'enabled' ? 'disable' : 'enable',
-            },
-      remove: withSelected((endpoint) => openDialog(removeDialog(needs, endpoint))),
-      copy: withSelected(({ id }) => copy(id, 'webhook id')),
+      edit: selected && (() => openDialog(editDialog(needs, selected))),
+      test: selected && (() => openDialog(testDialog(needs, selected))),
+      toggle: selected && {
+        run: () => openDialog(toggleDialog(needs, selected)),
+        label: selected.status === 'enabled' ? 'disable' : 'enable',
+      },
+      remove: selected && (() => openDialog(removeDialog(needs, selected))),
+      copy: selected && (() => copy(selected.id, 'webhook id')),
     },
     { isActive: isEndpointsPane },
   )
