@@ -16,8 +16,8 @@ import type { ScreenName } from './keymap.ts'
  *    and a word: `theme.status('good', 'active')`.
  * 3. Size: a screen is exactly `width` × `height`, and everything in it has a fixed height (`<Lines>`, `<ListTable>`,
  *    `<Rule>`). `isCompact` means a terminal below 80×24, where the least important parts are left out.
- * 4. Data: `useResource('/v1/applications')` loads every two
- *    seconds, keeps the last response while another screen is open, and obeys `p` and `r`. While `data` is undefined,
+ * 4. Data: `useResource('/v1/applications')` loads every two seconds, keeps the last response while another screen is
+ *    open, and obeys `p` and `r`; `usePolled` does so with any function. While `data` is undefined,
  *    `<LoadingOrError polled={…} />` shows the state. An empty list says what to do next. Call `refresh()` after a change.
  *    A load that throws anything but CliError is a bug and ends the console.
  * 5. Lists: `useList({ name: 'otp', rows, height, getRowId, getFilterText })` manages selection, window and filter, and
