@@ -26,14 +26,18 @@ export function acquireLock(path: string, waitMs = 0): Lock | undefined {
   } catch (error) {
     connection?.close()
     if (isBusy(error)) return undefined
-    throw new StartRefused(
-      `${path} cannot be written to (${explainCode(driverCode(error) ?? systemErrorCode(error))})`,
-      checkAccess,
-      error,
-    )
+    throw cannotWrite(path, error)
   }
   return { release: () => connection.close() }
 }
+
+/** Makes the error for a file of the data directory that this process may not change. */
+export const cannotWrite = (path: string, error: unknown) =>
+  new StartRefused(
+    `${path} cannot be written to (${explainCode(driverCode(error) ?? systemErrorCode(error))})`,
+    checkAccess,
+    error,
+  )
 
 /** Checks whether a process holds the lock, without taking it or creating its file. */
 export function isLocked(path: string): boolean {

@@ -1,7 +1,7 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { isRecord } from '../../shared/json.ts'
 import { dataFiles } from './data-dir.ts'
-import { acquireLock, isLocked, type Lock } from './lock.ts'
+import { acquireLock, cannotWrite, isLocked, type Lock } from './lock.ts'
 
 // A server describes itself in a file of its data directory. Only the holder of the directory's lock writes the file,
 // and each holder first removes that of the one before: so a file next to a held lock is that of the holder, also after
@@ -12,13 +12,19 @@ import { acquireLock, isLocked, type Lock } from './lock.ts'
  *
  * @param waitMs how long to wait for another process to release it
  * @returns undefined if another process holds it
- * @throws StartRefused the lock file cannot be written
+ * @throws StartRefused the lock file cannot be written, or the record cannot be removed
  */
 export function lockDataDir(dataDir: string, waitMs = 0): Lock | undefined {
   const { lock, serverRecord } = dataFiles(dataDir)
   const held = acquireLock(lock, waitMs)
-  if (held) rmSync(serverRecord, { force: true })
-  return held
+  try {
+    // `rmSync` tells EFAULT for some codes.
+    if (held && existsSync(serverRecord)) unlinkSync(serverRecord)
+    return held
+  } catch (error) {
+    held?.release()
+    throw cannotWrite(serverRecord, error)
+  }
 }
 
 /** Writes the record of the server that holds the lock, for its owner only. Readers see the old one or the new one. */

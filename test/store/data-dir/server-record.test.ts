@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dataFiles } from '../../../src/store/data-dir/data-dir.ts'
@@ -30,6 +30,16 @@ test('the record of a server that was killed is not read, and its successor remo
   const lock = lockDataDir(dataDir)
   expect(existsSync(dataFiles(dataDir).serverRecord)).toBe(false)
   expect(readServerRecord(dataDir)).toBeUndefined()
+  lock?.release()
+})
+
+test('a record that cannot be removed is named, and the lock is free again', () => {
+  const { serverRecord } = dataFiles(dataDir)
+  mkdirSync(serverRecord)
+  expect(() => lockDataDir(dataDir)).toThrow(`${serverRecord} cannot be written to`)
+  rmdirSync(serverRecord)
+  const lock = lockDataDir(dataDir)
+  expect(lock).toBeDefined()
   lock?.release()
 })
 
