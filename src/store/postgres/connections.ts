@@ -35,14 +35,15 @@ export const acquireTimeoutDefaultMs = 2_000
 const answerTimeoutMs = 5_000
 
 /**
- * Time-outs of a session, so that a node that is paused or cut off holds its locks for two seconds at most, and no call
- * waits longer than that for another's. A lock may pass from one transaction of such a node to the next, which holds it as
- * long again; a third one has waited too long by then.
+ * Time-outs of a session, so that a node that is paused or cut off holds its locks for about two seconds at most. When the
+ * server ends its transaction that holds a lock, its next one that waits may get it, and holds it as long again. Three can:
+ * one that waits for a row waits for the first in the queue, then for the one that has the row, each time up to
+ * `lock_timeout`. A fourth has waited too long for the third by the time that this one has the row.
  */
 export const sessionSettings = {
   statement_timeout: '4500ms',
-  lock_timeout: '2s',
-  idle_in_transaction_session_timeout: '1s',
+  lock_timeout: '1300ms',
+  idle_in_transaction_session_timeout: '700ms',
 }
 
 /**
