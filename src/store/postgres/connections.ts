@@ -55,6 +55,8 @@ const writerSettings = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
+  // A scan that nothing can replace counts as very dear then, and would be compiled for tens of milliseconds.
+  jit: 'off',
   // Otherwise the server plans the reads of a few calls each time they run, which costs more than to run them.
   plan_cache_mode: 'force_generic_plan',
 }
