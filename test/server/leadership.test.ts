@@ -40,7 +40,9 @@ describe.skipIf(url === undefined)('nodes on one PostgreSQL server, by its clock
   test('exactly one of eight that want to lead at once does', async () => {
     const nodes = Array.from({ length: 8 }, (_, index) => startNode(index))
     for (let round = 0; round < 25; round++) {
-      await Promise.all(nodes.map((node) => node.renew()))
+      // Another one begins each time: the first mostly wins.
+      const first = round % nodes.length
+      await Promise.all([...nodes.slice(first), ...nodes.slice(0, first)].map((node) => node.renew()))
       expect(nodes.filter((node) => node.isLeader())).toHaveLength(1)
       await expire()
     }
