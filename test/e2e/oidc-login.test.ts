@@ -169,8 +169,10 @@ describe('a login in the browser', () => {
       expect(await run.waitForExit()).toBe(4)
       expect(run.text()).toContain(`The token came from ${provider.issuer}, for its client otpd-cli.`)
       expect(run.text()).toContain(hint)
-      if (signup === 'closed')
+      if (signup === 'closed') {
+        await strict.waitForLog('otpd admin create')
         expect(strict.log()).toMatch(/otpd admin create --email ADDRESS.*OTPD_SIGNUP=open/)
+      }
       expect(existsSync(credentials())).toBe(false)
       await strict.stop()
     },
