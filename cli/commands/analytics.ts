@@ -133,7 +133,7 @@ function refuseUnused(view: View | undefined, { range, app, by, ...options }: Op
     throw usageError('--app does not apply to the summary.', 'Use: otpd analytics timeseries --app APP')
 }
 
-/** A view: the body of the API for --json, and its two forms for people and spreadsheets. */
+/** A view: the response body for --json, a text for people, and CSV for spreadsheets. */
 type Report = { body: string; text(): string; csv(): string }
 
 /** Fetches a view; a chart if none is named. */
@@ -160,12 +160,12 @@ async function fetchReport(
     return { body, text: () => summaryText(data, output), csv: () => toCsv([data]) }
   }
   const query = { range, appId, environment }
-  const fetchDays = api.asDeveloper('GET', '/v1/analytics/timeseries', { query })
+  const fetchDays = () => api.asDeveloper('GET', '/v1/analytics/timeseries', { query })
   if (view === 'timeseries') {
-    const { body, data } = await fetchDays
+    const { body, data } = await fetchDays()
     return { body, text: () => daysText(data, output), csv: () => toCsv(data) }
   }
-  const [{ body, data }, summary] = await Promise.all([fetchDays, fetchSummary()])
+  const [{ body, data }, summary] = await Promise.all([fetchDays(), fetchSummary()])
   const isOfAll = appId === undefined
   return { body, text: () => chartText(data, summary.data, isOfAll, output), csv: () => toCsv(data) }
 }
