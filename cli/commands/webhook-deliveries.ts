@@ -13,8 +13,7 @@ import { formatDuration, printable, type Paint } from '../terminal/text.ts'
 import { faultForStatus, faultText, requestLines, resultText, type Fault } from '../client/webhook-text.ts'
 
 type Status = WebhookDelivery['status']
-/** An argument that may be left out. */
-type Argument = string | undefined
+type RecoverOptions = { since?: string; until?: string }
 type Filters = ListOptions & { status?: Status; type?: (typeof eventKinds)[number] }
 
 const webhookHelp = 'id, URL or application of the endpoint; may be left out if you have one only'
@@ -28,7 +27,7 @@ export function addDeliveryCommands(webhook: CliCommand) {
     .argument('[webhook]', webhookHelp)
     .description('send a signed otp.verified test event; exit code 8 if it is not delivered')
     .examples('otpd webhook test "$WEBHOOK_ID"')
-    .run(async ({ api, output }, text: Argument): Promise<ExitCode> => {
+    .run(async ({ api, output }, text: string | undefined): Promise<ExitCode> => {
       const id = await findWebhook(api, text)
       const params = { id }
       // The URL is for people; scripts that read JSON do not wait for it.
@@ -60,7 +59,7 @@ export function addDeliveryCommands(webhook: CliCommand) {
       'otpd webhook deliveries "$WEBHOOK_ID" --status failed --json',
       'otpd webhook deliveries "$WEBHOOK_ID" "$DELIVERY_ID"',
     )
-    .run(async ({ api, output }, first: Argument, second: Argument, options: Filters) => {
+    .run(async ({ api, output }, first: string | undefined, second: string | undefined, options: Filters) => {
       const [text, deliveryText] = splitDelivery(first, second)
       const id = await findWebhook(api, text)
       if (deliveryText !== undefined) {
@@ -85,7 +84,7 @@ export function addDeliveryCommands(webhook: CliCommand) {
     .argument('[delivery]', 'id of the delivery, dlv_…; without it, the newest one that failed')
     .description('send an event again now, with the same webhook-id')
     .examples('otpd webhook redeliver "$WEBHOOK_ID" "$DELIVERY_ID"')
-    .run(async ({ api, output }, first: Argument, second: string | undefined) => {
+    .run(async ({ api, output }, first: string | undefined, second: string | undefined) => {
       const [text, deliveryText] = splitDelivery(first, second)
       const id = await findWebhook(api, text)
       const deliveryId =
@@ -108,7 +107,7 @@ export function addDeliveryCommands(webhook: CliCommand) {
     .option('--since <time>', `events since this time: ${sinceHelp} (default 30d)`)
     .option('--until <time>', `events until this time (default now): ${sinceHelp}`)
     .examples('otpd webhook recover "$WEBHOOK_ID" --since 2h')
-    .run(async ({ connect, io, output }, text: Argument, options: { since?: string; until?: string }) => {
+    .run(async ({ connect, io, output }, text: string | undefined, options: RecoverOptions) => {
       const toTime = (moment: string, flag: string) =>
         new Date(parseMoment(moment, io.now(), flag)).toISOString()
       const { since = '30d', until } = options
