@@ -67,7 +67,7 @@ export function addGuardRuleCommands(guard: CliCommand) {
     .run(async ({ api, output }, options: ListOptions) => {
       const page = await readList(options, (query) => api.asDeveloper('GET', '/v1/guard/rules', { query }))
       const hasApps = page.data.some(({ appId }) => appId !== null)
-      const names = hasApps ? await readApplicationNames(api) : new Map()
+      const names = hasApps ? await readApplicationNames(api) : new Map<string, string>()
       printList(output, page, (rules) => rulesText(rules, names, output))
     })
 

@@ -80,7 +80,7 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   const recentLog = await findRecent(api, search)
   // Names are for people; scripts that read JSON do not wait for them.
   const needsNames = !output.json && (isTail || recentLog.entries.length > 0)
-  const appNames = needsNames ? await readApplicationNames(api) : new Map()
+  const appNames = needsNames ? await readApplicationNames(api) : new Map<string, string>()
   const lines = createLogLines(appNames, output)
   const formatEntry = (entry: LogEntry) => lines.entry(entry, io.now())
   if (recentLog.isTruncated)

@@ -69,7 +69,7 @@ export function addOtpRequestCommands(otp: CliCommand) {
         api.asDeveloper('GET', '/v1/otp', { query: { ...paging, ...filters } }),
       )
       const needsNames = output.isForPeople && page.data.length > 0
-      const names = needsNames ? await readApplicationNames(api) : new Map()
+      const names = needsNames ? await readApplicationNames(api) : new Map<string, string>()
       const [newest] = page.data
       const events = needsNames && phone !== undefined && newest ? await fetchEvents(api, newest.id) : null
       const text = (requests: OtpRequest[]) => {

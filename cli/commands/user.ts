@@ -46,7 +46,7 @@ export function addUserCommands(program: CliCommand) {
         query: { environment: options.env, country: options.country },
       }
       const response = await api.asDeveloper('GET', '/v1/users/:phoneNumber', call)
-      const names = output.isForPeople ? await readApplicationNames(api) : new Map()
+      const names = output.isForPeople ? await readApplicationNames(api) : new Map<string, string>()
       output.printResult(response.body, () => userText(response.data, names, output), [response.data.id])
     })
 

@@ -99,7 +99,7 @@ export function addEndpointCommands(webhook: CliCommand) {
         api.asDeveloper('GET', '/v1/webhooks', { query: { ...paging, appId } }),
       )
       const needsNames = output.isForPeople && page.data.length > 0
-      const names = needsNames ? await readApplicationNames(api) : new Map()
+      const names = needsNames ? await readApplicationNames(api) : new Map<string, string>()
       printList(output, page, (endpoints) => listText(endpoints, names, output))
     })
 
