@@ -37,11 +37,11 @@ export function addMigrateCommands(program: CliCommand) {
       const result = await withProgress(context, (onStep) =>
         withDataDir(context, options, (host, needs) => host.migrateUp({ ...needs, onStep }, noteDrain)),
       )
-      output.printData(result, () => {
-        const tick = output.paint.green('✓')
-        if (result.migrated.length === 0) return `${tick} The database is up to date`
-        return [`${tick} Migrated`, ...result.migrated.map((name) => `  ${name}`)].join('\n')
-      })
+      output.printData(result, () =>
+        result.migrated.length === 0
+          ? output.done('The database is up to date')
+          : [output.done('Migrated'), ...result.migrated.map((name) => `  ${name}`)].join('\n'),
+      )
       if (result.backup !== null) output.note(`Backup made before the migration: ${result.backup}`)
     })
 }
