@@ -110,7 +110,7 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
     get api() {
       return connect().api
     },
-    /** Explains what a command threw: an unexpected error after an answer of a server of another version is its doing. */
+    /** Explains what a command threw: an unexpected error after a server of another version answered is put down to that. */
     explain: async (error: unknown): Promise<unknown> =>
       error instanceof CliError || answered === null ? error : await explainUnexpected(error, answered),
   }

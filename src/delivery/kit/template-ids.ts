@@ -1,7 +1,7 @@
 import { matchLocale } from '../text/locale-choice.ts'
 
 const tag = String.raw`[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*`
-/** As in the API model of `aws-notify`. */
+/** Template ids in the API model of AWS End User Messaging, for `aws-notify`. */
 const id = String.raw`[\w-]{1,256}`
 const entry = String.raw`\s*${tag}\s*=\s*${id}\s*`
 

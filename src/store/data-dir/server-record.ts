@@ -18,7 +18,7 @@ export function lockDataDir(dataDir: string, waitMs = 0): Lock | undefined {
   const { lock, serverRecord } = dataFiles(dataDir)
   const held = acquireLock(lock, waitMs)
   try {
-    // `rmSync` tells EFAULT for some codes.
+    // Not `rmSync`, which reports some system errors as EFAULT.
     if (held && existsSync(serverRecord)) unlinkSync(serverRecord)
     return held
   } catch (error) {

@@ -35,10 +35,10 @@ export const acquireTimeoutDefaultMs = 2_000
 const answerTimeoutMs = 5_000
 
 /**
- * Time-outs of a session, so that a node that is paused or cut off holds its locks for about two seconds at most. When the
- * server ends its transaction that holds a lock, its next one that waits may get it, and holds it as long again. Three can:
- * one that waits for a row waits for the first in the queue, then for the one that has the row, each time up to
- * `lock_timeout`. A fourth has waited too long for the third by the time that this one has the row.
+ * Time-outs of a session, so that a node that is paused or cut off holds its locks for about two seconds at most. PostgreSQL
+ * ends a transaction of such a node after `idle_in_transaction_session_timeout`, and its lock may pass to the node's next
+ * transaction that waits for it. That happens twice at most: a transaction waits for the one before it in the queue, then
+ * for the one that has the row, each up to `lock_timeout`. The fourth has given up by the time that the third has the row.
  */
 export const sessionSettings = {
   statement_timeout: '4500ms',
@@ -55,7 +55,7 @@ const writerSettings = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
-  // A scan that nothing can replace counts as very dear then, and would be compiled for tens of milliseconds.
+  // With these settings a scan without alternative has a huge estimated cost, and would be compiled for tens of ms.
   jit: 'off',
   // Otherwise the server plans the reads of a few calls each time they run, which costs more than to run them.
   plan_cache_mode: 'force_generic_plan',
