@@ -2,8 +2,7 @@ import type { CliCommand } from './command.ts'
 import type { HostDeveloper } from '../../src/host/host.ts'
 import { confirm } from '../terminal/confirm.ts'
 import type { Context } from '../context.ts'
-import { loadServerConfig } from '../host/config.ts'
-import { findRunning } from '../host/running.ts'
+import { findServerUrl } from '../host/running.ts'
 import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
 import { chooseServer } from '../session/server-choice.ts'
@@ -82,8 +81,7 @@ export function addAdminAccountCommands(admin: CliCommand, printDeveloper: Print
       const { io, flags, output } = context
       const { url, source } = chooseServer(io, { flag: flags.server })
       const named = source === 'the default' ? undefined : url
-      const server = await findRunning(await loadServerConfig(options, 'host command'))
-      const running = server?.config.publicUrl ?? server?.url
+      const running = await findServerUrl(options)
       const token = await withHost(context, options, 'write', (host) =>
         host.issueToken(account, { running, named }),
       )

@@ -5,8 +5,7 @@ import { auditText } from './audit.ts'
 import { addAdminKeyCommands } from './admin-keys.ts'
 import { addAdminPhoneCommands } from './admin-phones.ts'
 import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../host/commands.ts'
-import { loadServerConfig } from '../host/config.ts'
-import { findRunning } from '../host/running.ts'
+import { findServerUrl } from '../host/running.ts'
 import { defaultServer } from '../session/server-choice.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
@@ -109,8 +108,7 @@ export function addAdminCommands(program: CliCommand) {
 
 /** Names the server that runs here, if a login would not find it by itself. */
 async function serverFlag(flags: HostFlags): Promise<string> {
-  const running = await findRunning(await loadServerConfig(flags, 'host command'))
-  const url = running?.config.publicUrl ?? running?.url ?? defaultServer
+  const url = (await findServerUrl(flags)) ?? defaultServer
   return url === defaultServer ? '' : ` --server ${shellWord(url)}`
 }
 

@@ -3,7 +3,8 @@ import type { RunningServerView } from '../../src/host/host.ts'
 import type { Output } from '../terminal/output.ts'
 import { printable, zonedTime } from '../terminal/text.ts'
 import { version } from '../version.ts'
-import { startRefusedError } from './commands.ts'
+import { startRefusedError, type HostFlags } from './commands.ts'
+import { loadServerConfig } from './config.ts'
 
 export type RunningServer = RunningServerView & {
   /** Settings that have another value in this shell. */
@@ -48,6 +49,12 @@ export async function findRunning(
     return isSame || (isOtherNode && isOwnSetting(setting)) ? [] : [{ setting, here, server }]
   })
   return { ...running, differences, edited }
+}
+
+/** Finds the public URL of the server that runs here, else that of its listener; undefined if none runs. */
+export async function findServerUrl(flags: HostFlags): Promise<string | undefined> {
+  const running = await findRunning(await loadServerConfig(flags, 'host command'))
+  return running?.config.publicUrl ?? running?.url
 }
 
 /**
