@@ -23,8 +23,8 @@ export const versionDifference = (serverVersion: string) => ({
 })
 
 /**
- * Explains an error that no code expects, after a server has answered. Answers are not checked field by field: a server
- * of this version sends what its types say. With any other server, its answer is the likely cause.
+ * Explains an unexpected error after a response. Responses are not checked field by field, because a server of this version
+ * sends what its types say; with another version, or a server that is not otpd, the response is taken for the cause.
  */
 export async function explainUnexpected(error: unknown, { server, send }: Connection): Promise<unknown> {
   const serverVersion = await fetchServerVersion(send)
