@@ -46,11 +46,13 @@ const sqliteUnavailable = new Set(['SQLITE_FULL', 'SQLITE_READONLY_DBMOVED'])
 
 /**
  * PostgreSQL: lost or too many connections, a full disk or one that fails, time-outs, deadlocks and serialization failures,
- * a server that only reads, and transactions that it ended; a privilege that the role lacks, which an operator can grant
- * meanwhile; and the network's errors on the way to it.
+ * a server that only reads, and transactions that it ended; and the network's errors on the way to it.
  */
 const postgresUnavailable =
-  /^(08|40|42501|53|55P03|57|58|25006|25P02|25P03|25P04|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|POSTGRES_)/
+  /^(08|40|53|55P03|57|58|25006|25P02|25P03|25P04|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|POSTGRES_)/
+
+/** PostgreSQL: the role lacks a privilege, which an operator can grant while the server runs. */
+const postgresDenied = '42501'
 
 /** The driver reports these without a code. */
 const codesByMessage: Readonly<Record<string, string>> = {
@@ -74,7 +76,8 @@ export function toCallerError(error: unknown): unknown {
   if (error instanceof RaceLostError) return unavailable('ROW_ADDED')
   const code = driverCode(error)
   if (code === undefined) return error
-  if (isBusy(error) || isDiskFault(error) || sqliteUnavailable.has(code) || postgresUnavailable.test(code)) {
+  const isPostgresRefusal = postgresUnavailable.test(code) || code === postgresDenied
+  if (isBusy(error) || isDiskFault(error) || sqliteUnavailable.has(code) || isPostgresRefusal) {
     return unavailable(code)
   }
   if (code.startsWith('SQLITE_') || /^[0-9A-Z]{5}$/.test(code)) return new StoreError(code)
