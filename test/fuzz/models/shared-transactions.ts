@@ -202,7 +202,7 @@ async function readAll(process: Process, needs: StartNeeds) {
 /** The other rows of the guard are written some seconds later, by the process that holds them back. */
 const isNamed = (row: object) => 'subject' in row && String(row.subject).includes(' ')
 
-/** Writes those at once, as the plain model does when it exits: whether a sender is known depends on them. */
+/** Writes those at once, so that a backup has them: whether a sender is known depends on them. */
 const shareGuardRows = ({ database }: Process) =>
   database.write(async () => database.sqlite?.guardRows?.write())
 
@@ -263,6 +263,7 @@ function startSession({ content, applications }: OtpContent): Session<Call> {
           alone[index]?.release()
           expect(ends[index]).toEqual(await alone[index]?.done)
         }
+        await shareGuardRows(process)
       }
     },
 
