@@ -127,6 +127,7 @@ export function tryReadFile(
     if (code === 'EACCES' || code === 'EPERM') return { fault: `No permission to read ${path}.` }
     if (code === 'EISDIR') return { fault: `${path} is a folder, not a file.` }
     if (code === 'ENOTREG') return { fault: `${path} is a pipe or a device, not a file.` }
+    if (code === 'EFBIG') return { fault: `${path} is over 1 MiB.` }
     return { fault: `${path} could not be read.` }
   }
 }

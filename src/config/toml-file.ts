@@ -44,13 +44,17 @@ function describeSyntaxError(error: unknown, text: string): ParsedFile {
   return { fault: `The file is not valid TOML: ${detail}.`, line, column }
 }
 
+/** Deeper than any setting; dots alone can nest tables deeper than the call stack. */
+const depthMax = 8
+
 /** Turns nested tables into paths. Top-level lists of tables are numbered from 0: `providers.0.name`. */
 function flatten(table: Record<string, unknown>, parent: readonly string[]): Omit<FileEntry, 'line'>[] {
   return Object.entries(table).flatMap(([key, value]) => {
     const path = [...parent, key]
     const isList = parent.length === 0 && Array.isArray(value) && value.length > 0 && value.every(isTable)
     const inner = isList ? Object.fromEntries(value.entries()) : value
-    return isTable(inner) && Object.keys(inner).length > 0 ? flatten(inner, path) : [{ path, value }]
+    const isInner = isTable(inner) && Object.keys(inner).length > 0 && path.length < depthMax
+    return isInner ? flatten(inner, path) : [{ path, value }]
   })
 }
 

@@ -1,13 +1,20 @@
 import { readFileSync, statSync } from 'node:fs'
 
+/** Above any configuration, key, certificate or list of certificate authorities. */
+const bytesMax = 1024 * 1024
+
 /**
- * Reads a regular file. A named pipe or a device is refused before it is opened: reading it may never end.
+ * Reads a regular file. A named pipe or a device is refused before it is opened, because reading it may never end; so is a
+ * large file, such as a database named by mistake, which may not fit into memory.
  *
- * @throws the errors of `readFileSync`; an error with the code `ENOTREG` for what is neither a file nor a folder
+ * @throws the errors of `readFileSync`; an error with the code `ENOTREG` for what is neither a file nor a folder, and
+ *   `EFBIG` for more than 1 MiB
  */
 export function readRegularFile(path: string): Buffer<ArrayBuffer> {
   const stats = statSync(path)
   if (!stats.isFile() && !stats.isDirectory())
     throw Object.assign(new Error(`${path} is not a regular file`), { code: 'ENOTREG' })
+  if (stats.isFile() && stats.size > bytesMax)
+    throw Object.assign(new Error(`${path} is over 1 MiB`), { code: 'EFBIG' })
   return readFileSync(path)
 }

@@ -16,7 +16,7 @@ export function isNear(name: string, candidate: string): boolean {
   const [actual, expected] = [normalize(name), normalize(candidate)]
   const [key, expectedKey] = [lastKey(name), lastKey(candidate)]
   return (
-    distanceOf(actual, expected) <= Math.min(3, Math.floor(expected.length / 4)) ||
+    distanceOf(actual, expected) <= Math.min(nearMax, Math.floor(expected.length / 4)) ||
     expected.startsWith(actual) ||
     (expected.length > 3 && actual.startsWith(expected)) ||
     distanceOf(key, expectedKey) <= Math.min(2, Math.floor(expectedKey.length / 5)) ||
@@ -30,11 +30,17 @@ const distanceOf = (a: string, b: string) => editDistance(normalize(a), normaliz
 const normalize = (name: string) => name.toLowerCase().replace(/[_-]/g, '').replace(/ies$/, 'y')
 const lastKey = (name: string) => normalize(name.split('.').at(-1) ?? '')
 
+/** Largest distance of two names that are near each other. */
+const nearMax = 3
+
 /**
  * Computes the Damerau-Levenshtein distance (optimal string alignment): the number of letters to insert, delete, replace or
- * swap with their neighbor.
+ * swap with their neighbor. For lengths that differ by more than `nearMax`, it is the difference, a lower bound: a key can be
+ * as long as the file.
  */
 function editDistance(a: string, b: string): number {
+  const difference = Math.abs(a.length - b.length)
+  if (difference > nearMax) return difference
   let beforePrevious: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (const [row, letter] of [...a].entries()) {

@@ -92,6 +92,26 @@ describe('the configuration file', () => {
     expect(requireProblem(loadFile('#'.repeat(300_000))).message).toContain('256 KiB')
   })
 
+  test('is refused if it is too large to read', () => {
+    const large = Object.assign(new Error('large'), { code: 'EFBIG' })
+    expect(requireProblem(load({ flags: { config: '/db' }, files: { '/db': large } })).message).toBe(
+      '/db is over 1 MiB.',
+    )
+  })
+
+  test.each([
+    ['a key', `server${'.a'.repeat(20_000)} = 1`],
+    ['a heading', `[server${'.a'.repeat(20_000)}]\nb = 1`],
+  ])('refuses %s nested deeper than the call stack', (_, toml) => {
+    const { source, message } = requireProblem(loadFile(toml))
+    expect([source, message]).toEqual(['/etc/o.toml:1', 'There is no setting server.a.a.a.a.a.a.a.'])
+  })
+
+  // Comparing every letter with those of every setting would take more than 10 s.
+  test('refuses a key that is as long as the file soon', () => {
+    expect(requireProblem(loadFile(`${'x'.repeat(200_000)} = 1`)).source).toBe('/etc/o.toml:1')
+  }, 5000)
+
   test.each([
     ['a plain key', '\n[server]\n# c\npublicUrl = "x"', 4],
     ['a dotted key', 'log.level = "info"\nserver.publicUrl = "x"', 2],
