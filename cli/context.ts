@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { createApi } from './client/api.ts'
 import { CliError, usageError, type ExitCode } from './terminal/errors.ts'
 import { createHttp, type Connection, type SendHttp } from './session/http.ts'
+import { requireOtpd } from './session/server-identity.ts'
 import { explainUnexpected } from './session/server-version.ts'
 import type { Io } from './terminal/io.ts'
 import type { Output } from './terminal/output.ts'
@@ -74,7 +75,7 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
       current: stored && currentServer(stored),
       local: localServer,
     })
-    const http = createHttp(server, timeoutMs)
+    const http = requireOtpd(server, createHttp(server, timeoutMs))
     const send: SendHttp = async (request) => {
       const response = await http(request)
       answered = { server, send: http }

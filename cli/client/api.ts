@@ -219,7 +219,7 @@ function toApiResponse<T>(
   const { pagination } = response.json
   const nextCursor =
     isRecord(pagination) && typeof pagination.nextCursor === 'string' ? pagination.nextCursor : null
-  // A server of this version sends what its types say; `explainUnexpected` is for others.
+  // A server of this version sends what its types say; `explainUnexpected` is for other versions.
   const { data }: { data: T } = JSON.parse(response.body)
   return { data, nextCursor, body: response.body }
 }

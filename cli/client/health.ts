@@ -1,4 +1,5 @@
 import { responseError } from '../session/response-error.ts'
+import { isOtpdHealth } from '../session/server-identity.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import type { Connection, HttpResponse } from '../session/http.ts'
 
@@ -7,9 +8,7 @@ export type Health = { response: HttpResponse; notReadyReason: string | null }
 /** Checks liveness, which needs no database, then readiness: the database is writable and no shutdown is under way. */
 export async function checkHealth({ server, send }: Connection): Promise<Health> {
   const liveness = await send({ method: 'GET', path: '/v1/health' })
-  const isOtpd =
-    isRecord(liveness.json) && isRecord(liveness.json.data) && liveness.json.data.service === 'otpd'
-  if (liveness.status !== 200 || !isOtpd) throw responseError(server, liveness)
+  if (!isOtpdHealth(liveness)) throw responseError(server, liveness)
   const readiness = await send({ method: 'GET', path: '/v1/health/ready' })
   return readiness.status === 200
     ? { response: liveness, notReadyReason: null }

@@ -31,17 +31,13 @@ export function responseError(
   })
 }
 
-/**
- * Makes the error for a response that no otpd server gives.
- *
- * @param cause what failed on it
- */
-export const foreignResponseError = (server: ServerChoice, status: number, cause?: unknown) =>
+/** Makes the error for a response that no otpd server gives. */
+export const foreignResponseError = (server: ServerChoice, status: number) =>
   new CliError(
     status < 400 ? exitCodes.bug : exitCodeForStatus(status, ''),
     'UNEXPECTED_ANSWER',
     `${server.url} responded with ${status}, but not like an otpd server.`,
-    { status, hints: [`${sourceSentence(server)} Is it an otpd server?`], cause },
+    { status, hints: [`${sourceSentence(server)} Is it an otpd server?`] },
   )
 
 /** Commands to suggest, by the error's reason or else its code: the server's message cannot name them. */

@@ -1,6 +1,5 @@
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { Connection, SendHttp } from './http.ts'
-import { foreignResponseError } from './response-error.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import { version } from '../version.ts'
 
@@ -24,12 +23,11 @@ export const versionDifference = (serverVersion: string) => ({
 
 /**
  * Explains an unexpected error after a response. Responses are not checked field by field, because a server of this version
- * sends what its types say; with another version, or a server that is not otpd, the response is taken for the cause.
+ * sends what its types say; with another version, the response is taken for the cause.
  */
 export async function explainUnexpected(error: unknown, { server, send }: Connection): Promise<unknown> {
   const serverVersion = await fetchServerVersion(send)
-  if (serverVersion === version) return error
-  if (serverVersion === null) return foreignResponseError(server, 200, error)
+  if (serverVersion === null || serverVersion === version) return error
   const { message, remedy } = versionDifference(serverVersion)
   return new CliError(
     exitCodes.bug,

@@ -61,10 +61,15 @@ export function createHome() {
   return { directory, credentials, clock, otpd, remove: () => rmSync(directory, { recursive: true }) }
 }
 
+const requestId = 'req_01arz3ndektsv4rrffq69g5fav'
+
 export type RecordedRequest = { method: string; path: string; headers: Headers; body: string }
 export type RequestHandler = (request: RecordedRequest) => Response | Promise<Response>
 
-/** Starts a server on a free port that responds with `handler` and records its requests. */
+/**
+ * Starts a server on a free port that responds with `handler` and records its requests. Responses without a request id get one
+ * of otpd's form.
+ */
 export function createScriptedServer(handler: RequestHandler) {
   const requests: RecordedRequest[] = []
   const server = Bun.serve({
@@ -79,7 +84,9 @@ export function createScriptedServer(handler: RequestHandler) {
         body: await request.text(),
       }
       requests.push(recorded)
-      return await handler(recorded)
+      const response = await handler(recorded)
+      if (!response.headers.has('x-request-id')) response.headers.set('x-request-id', requestId)
+      return response
     },
   })
   return { url: `http://127.0.0.1:${server.port}`, requests, stop: () => server.stop(true) }
