@@ -13,7 +13,7 @@ export const addListOptions = <C extends Command>(command: C): C =>
     .option('--cursor <cursor>', 'start after this cursor: pagination.nextCursor of --json')
 
 /** Query parameters that choose a page. */
-export type Paging = { limit?: string; cursor?: string }
+type Paging = { limit?: string; cursor?: string }
 
 /** Loads a page of a list. */
 type LoadPage<T> = (paging: Paging) => Promise<ApiResponse<T[]>>

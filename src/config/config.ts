@@ -49,13 +49,9 @@ import type { Plans } from '../domain/model/plans.ts'
 import type { RetentionSettings } from '../domain/upkeep/retention.ts'
 import { readRegularFile } from '../shared/regular-file.ts'
 
-export type { OidcConfig } from './auth.ts'
-export type { BackupConfig, BackupTarget } from './backup.ts'
 export type { ConfigUse, DatabaseConfig } from './database.ts'
-export type { ConfigInput, Flags, Problem, SettingValue } from './reader.ts'
-export type { Setting } from './setting.ts'
+export type { ConfigInput, Flags, SettingValue } from './reader.ts'
 export { settingList } from './settings.ts'
-export type { TlsConfig } from './tls.ts'
 
 export type Config = {
   /** The file that was read, if any. */

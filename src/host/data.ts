@@ -27,8 +27,7 @@ import { requireDatabase } from '../store/data-dir/missing-database.ts'
 import { toStartError, prepareDatabase } from '../store/data-dir/prepare-database.ts'
 import { explainCode } from '../shared/error-cause.ts'
 
-export type { HostVerifiedBackup } from './backup-source.ts'
-export type { HostBackup, HostBackupList } from './backups.ts'
+export type { HostBackupList } from './backups.ts'
 type HostMigrationResult = { migrated: string[]; backup: string | null }
 export type HostAuditVerification = Omit<AuditVerification, 'provedSince'> & { provedSince: string | null }
 

@@ -33,8 +33,8 @@ import { readAppliedMigrations } from '../store/sqlite/migrate.ts'
 import { prepareDatabase, toStartError } from '../store/data-dir/prepare-database.ts'
 import { connect } from '../store/sqlite/database.ts'
 
-export type { HostAlert, HostAlerts } from './alerts.ts'
-export type { HostDeletedAccount, HostDeveloper, HostSetupToken, HostToken } from './accounts.ts'
+export type { HostAlerts } from './alerts.ts'
+export type { HostDeveloper } from './accounts.ts'
 
 export {
   backUp,

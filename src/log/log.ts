@@ -3,7 +3,7 @@ import { scrub } from '../shared/redact.ts'
 import { createLineQueue, type Sink } from './sink.ts'
 import { safeLogValue, type LogValue } from './value.ts'
 
-export { descriptorSink, type Sink } from './sink.ts'
+export { descriptorSink } from './sink.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 

@@ -7,8 +7,6 @@ import { findUnusedPort } from './unused-port.ts'
 const program = findProgram('haproxy')
 export const hasHaproxy = program !== null
 
-export type Haproxy = Awaited<ReturnType<typeof startHaproxy>>
-
 type CreateConfig = (port: number, nodePorts: readonly number[]) => string
 
 /**

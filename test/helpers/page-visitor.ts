@@ -67,5 +67,3 @@ export function createPageVisitor(
     },
   }
 }
-
-export type PageVisitor = ReturnType<typeof createPageVisitor>

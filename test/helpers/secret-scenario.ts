@@ -8,8 +8,6 @@ const newPassword = 'another hOrSe bAtTeRy sTaPlE'
 const wrongPassword = 'wrong hOrSe bAtTeRy sTaPlE'
 const phones = ['+14155552671', '+447911123456', '+4915112345678']
 
-export type SecretScenario = ReturnType<typeof createSecretScenario>
-
 type Answer = { status: number; json: { data: Record<string, string> } & Record<string, string> }
 
 /** Creates a scenario that issues and uses every kind of secret, and records the secrets and the refusals. */

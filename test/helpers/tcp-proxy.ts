@@ -1,7 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net'
 
-export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>
-
 /**
  * Starts a proxy for TCP connections. While it swallows, it takes the bytes of both sides and drops them, and tells neither
  * side when the other one ends its connection: a network that was cut.

@@ -8,8 +8,6 @@ export type TerminalOptions = {
   shell?: string
 }
 
-export type TerminalRun = ReturnType<typeof runInTerminal>
-
 /**
  * Runs `dist/otpd` with a terminal as stdin, stdout and stderr, in the environment of `testEnvironment`. `text` has no
  * colours and no cursor movements.

@@ -2,8 +2,6 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 
 const okResponse = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
-export type RawReceiver = Awaited<ReturnType<typeof startRawReceiver>>
-
 /**
  * Starts a bare TCP server, for behavior that an HTTP server cannot show.
  *

@@ -8,7 +8,7 @@ import type { World } from '../../world/world.ts'
 /**
  * Declares one setting of a provider kind. Configuration checks, help and documentation are derived from it.
  */
-export type SettingField = {
+type SettingField = {
   /** Noun phrase for help texts. Says where to find the value at the provider, unless that is obvious. */
   description: string
   required?: true

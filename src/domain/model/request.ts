@@ -10,7 +10,7 @@ import {
 import { ServiceError } from './errors.ts'
 import type { SentTemplate } from './sent-template.ts'
 
-export { channels, otpStatuses, type Channel, type FailureReason, type OtpStatus }
+export { channels, otpStatuses, type Channel, type OtpStatus }
 
 /** Record of a request that a façade made: the façade, and the messages, oldest first. */
 export type CompatRecord = {

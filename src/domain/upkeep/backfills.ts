@@ -23,8 +23,6 @@ export type Backfill = {
  */
 const replaceable: readonly Purpose[] = ['codes']
 
-export type Backfills = ReturnType<typeof createBackfills>
-
 /**
  * Creates the runner of the backfills that follow a replacement of data keys. Each backfill also runs once in a new or upgraded
  * database, at version 1. After the last backfill of a purpose its old versions are deleted. Rows and position are stored in

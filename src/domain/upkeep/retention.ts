@@ -37,8 +37,6 @@ export type PurgeThrottle = {
   yieldToRequests(): Promise<boolean>
 }
 
-export type Retention = ReturnType<typeof createRetention>
-
 /** Names of the stores whose rows expire or hold phone numbers. */
 type SweptTables =
   | 'analytics'

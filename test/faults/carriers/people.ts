@@ -10,8 +10,6 @@ const answerMsMax = 120_000
 
 type Person = { phone: string; requestId: string }
 
-export type People = ReturnType<typeof createPeople>
-
 /**
  * People who ask for codes, enter, cancel or ignore them, and ask again if none has come.
  *
