@@ -97,16 +97,17 @@ export function createKeyRouter({
         },
       }
     },
-    /** Returns the active bindings, topmost first, without those whose keys a layer above takes. */
+    /** Returns the active bindings, topmost section first, without those whose keys a layer above takes. */
     activeBindings(): ActiveBinding[] {
       const claimedKeys = new Set<string>()
-      return activeLayers().flatMap((layer) =>
+      const bindings = activeLayers().flatMap((layer) =>
         layerBindings(layer).filter(({ keys }) => {
           const freeKeys = keys.filter((key) => !claimedKeys.has(key))
           for (const key of freeKeys) claimedKeys.add(key)
           return freeKeys.length > 0
         }),
       )
+      return inKeymapOrder(bindings)
     },
     /** Queues a key: it is dispatched once the effect of the key before it is rendered, so that a dialog gets its keys. */
     press(key: string) {
@@ -159,6 +160,12 @@ export function createKeyRouter({
     else if ('run' in handler) handler.run()
   }
 }
+
+/** Sorts the bindings of each section as the keymap does: which of its layers is on top depends on what was loaded first. */
+const inKeymapOrder = (bindings: ActiveBinding[]) =>
+  [...Map.groupBy(bindings, ({ section }) => section)].flatMap(([section, ofSection]) =>
+    sectionBindings(section).flatMap(([action]) => ofSection.filter((binding) => binding.action === action)),
+  )
 
 function toTypedInput(key: string): TypedInput | null {
   if (key === 'backspace' || key === 'ctrl-u' || key === 'ctrl-w') return { key }

@@ -185,6 +185,16 @@ describe('a key', () => {
     router.add(layer('logs', { back: act('back') }))
     expect(router.activeBindings().map(({ action }) => action)).toEqual(['back'])
   })
+
+  test('has its place in the footer by the keymap, whichever part of the screen was drawn first', () => {
+    const parts = [['edit', 'copy'], ['revoke']]
+    for (const order of [parts, parts.toReversed()]) {
+      const { router, layer, act } = createKeyRouterFixture()
+      for (const actions of order)
+        router.add(layer('profile', Object.fromEntries(actions.map((action) => [action, act(action)]))))
+      expect(router.activeBindings().map(({ action }) => action)).toEqual(['edit', 'revoke', 'copy'])
+    }
+  })
 })
 
 test('priority decreases from dialogs to screens, lists and global keys', () => {
