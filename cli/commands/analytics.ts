@@ -11,14 +11,14 @@ import { sparkline } from '../terminal/sparkline.ts'
 import { formatFacts } from '../terminal/text.ts'
 import { breakdownCsv, breakdownText, costsCsv, costsText, formatNumber, toCsv } from './analytics-tables.ts'
 import { environmentOption } from './environment-option.ts'
-import { requestChannels, type Environment } from '../../src/shared/otp-values.ts'
+import { requestChannels, type Channel, type Environment } from '../../src/shared/otp-values.ts'
 
 type View = 'summary' | 'timeseries' | 'costs'
 type Range = '7d' | '30d' | '90d'
 type Key = (typeof keys)[number]
 type Options = { range?: Range; app?: string; by?: Key; env?: Environment; watch?: true; csv?: true } & Filter
 /** One country, channel or provider that a breakdown is restricted to. */
-type Filter = { country?: string; channel?: string; provider?: string }
+type Filter = { country?: string; channel?: Channel; provider?: string }
 
 const ranges = ['7d', '30d', '90d'] as const satisfies readonly Range[]
 const keys = ['application', 'country', 'channel', 'provider'] as const

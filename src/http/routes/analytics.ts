@@ -4,9 +4,11 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { isoDate, type AnalyticsService, type BreakdownItem } from '../../domain/log/analytics.ts'
 import { breakdownDimensions } from '../../domain/model/breakdown.ts'
+import { normalizeCountry } from '../../domain/model/phone.ts'
 import { formatPrice } from '../../domain/model/price.ts'
+import { requestChannels } from '../../shared/otp-values.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { data, environmentQuery, nullable, object, oneOf } from '../schemas.ts'
+import { country, data, environmentQuery, nullable, object, oneOf } from '../schemas.ts'
 
 const ranges = { '7d': 7, '30d': 30, '90d': 90 } as const
 const rangeNames = ['7d', '30d', '90d'] as const
@@ -92,9 +94,6 @@ const costItem = object(
   },
   'CostItem',
 )
-
-const filterQuery = (description: string, maxLength: number) =>
-  Type.Optional(Type.String({ minLength: 1, maxLength, description }))
 
 /** Routes for totals, daily counts and the breakdown. */
 export function analyticsRoutes(services: {
@@ -195,8 +194,12 @@ export function analyticsRoutes(services: {
     .get(
       '/breakdown',
       async ({ developer, query }) => {
-        const { by, range = '30d', ...filter } = query
-        const items = await analytics.breakdown(developer, by, { ...filter, days: ranges[range] })
+        const { by, range = '30d', country: code, ...filter } = query
+        const items = await analytics.breakdown(developer, by, {
+          ...filter,
+          country: code === undefined ? code : normalizeCountry(code),
+          days: ranges[range],
+        })
         return { data: items.map(presentItem) }
       },
       {
@@ -204,9 +207,11 @@ export function analyticsRoutes(services: {
           by: { ...oneOf(breakdownDimensions), description: 'What to list the counts by.' },
           range: rangeQuery,
           environment: environmentQuery,
-          country: filterQuery('Only this country, as ISO code.', 3),
-          channel: filterQuery('Only this channel.', 16),
-          provider: filterQuery('Only this provider.', 32),
+          country: { ...country, description: 'Only this country, as ISO code.' },
+          channel: Type.Optional({ ...oneOf(requestChannels), description: 'Only this channel.' }),
+          provider: Type.Optional(
+            Type.String({ minLength: 1, maxLength: 32, description: 'Only this provider.' }),
+          ),
         }),
         response: { 200: data(Type.Array(breakdownItem)) },
         detail: {

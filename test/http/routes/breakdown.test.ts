@@ -134,4 +134,17 @@ describeEachDatabase('GET /v1/analytics/breakdown', (database) => {
     for (const query of ['', 'by=phone', 'by=country&range=1d', 'by=country&environment=prod'])
       expect((await breakdown(query)).error).toMatchObject({ code: 'INVALID_ARGUMENT' })
   })
+
+  test('filters by channel and country, and refuses those that do not exist', async () => {
+    await use()
+    expect(await list('by=channel&channel=sms&country=us')).toEqual([['sms', 'SMS', 4, 2]])
+    for (const [filter, message] of [
+      ['channel=fax', 'Expected one of sms, whatsapp, telegram, voice, rcs, silent.'],
+      ['country=ZZ', 'Expected the two-letter code of a country, such as GB.'],
+    ] as const)
+      expect((await breakdown(`by=provider&${filter}`)).error).toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        details: [{ in: 'query', path: filter.split('=')[0], message }],
+      })
+  })
 })
