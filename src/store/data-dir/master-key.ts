@@ -16,9 +16,10 @@ import { Database as SqliteConnection } from 'bun:sqlite'
 import { masterKeyBytes, masterKeyCheck } from '../../domain/model/keys.ts'
 import { decodeMasterKey } from '../../domain/model/master-key-text.ts'
 import { fsyncPath } from './backup.ts'
-import { dataFiles, fileTime, requirePrivate, StartRefused } from './data-dir.ts'
+import { dataFiles, fileTime, requirePrivate, StartRefused, systemErrorCode } from './data-dir.ts'
 import { findMasterKey, listMasterKeyChecks, noMasterKeyOpens } from './data-keys.ts'
 import { hasDatabase } from './missing-database.ts'
+import { readRegularFile } from '../../shared/regular-file.ts'
 import { transact } from '../sqlite/transact.ts'
 
 /**
@@ -65,14 +66,27 @@ function tryReadKeyFile(path: string): Uint8Array | undefined {
 
 /** Reads a key file. @throws StartRefused it is readable by other users, or holds no key */
 export function readKeyFile(path: string): Uint8Array {
+  const key = decodeMasterKey(readKeyText(path).trim())
   requirePrivate(path)
-  const key = decodeMasterKey(readFileSync(path, 'utf8').trim())
   if (key) return key
-  throw new StartRefused(
+  throw noMasterKeyIn(path)
+}
+
+/** @throws StartRefused it is no file, such as the folder that Docker makes where a file to mount is missing */
+function readKeyText(path: string): string {
+  try {
+    return readRegularFile(path).toString()
+  } catch (error) {
+    const code = systemErrorCode(error)
+    throw ['EISDIR', 'ENOTREG', 'EFBIG'].includes(code) ? noMasterKeyIn(path) : error
+  }
+}
+
+const noMasterKeyIn = (path: string) =>
+  new StartRefused(
     `${path} does not hold a master key`,
     'Restore the right file: 32 bytes in base64 or hexadecimal.',
   )
-}
 
 /** Makes a master key. */
 export const newMasterKey = (): Uint8Array => randomBytes(masterKeyBytes)

@@ -1,12 +1,15 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import {
   chmodSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { Database as SqliteConnection } from 'bun:sqlite'
@@ -82,6 +85,18 @@ test.each([
     expect(() => create(true)).toThrow('already')
   },
 )
+
+test.each([
+  // Docker makes one where a file to mount is missing.
+  ['a folder', (path: string) => mkdirSync(path)],
+  ['a device', (path: string) => symlinkSync('/dev/zero', path)],
+  ['too large', (path: string) => (writeFileSync(path, '', { mode: 0o600 }), truncateSync(path, 2 ** 40))],
+])('a master key that is %s is refused before it is read', (_, make) => {
+  create()
+  rmSync(files.masterKey)
+  make(files.masterKey)
+  expect(open).toThrow(`${files.masterKey} does not hold a master key`)
+})
 
 test('a database without tables is refused as it is', () => {
   create()
