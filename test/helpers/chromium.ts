@@ -11,8 +11,8 @@ export type BrowserPage = {
   consoleErrors: string[]
   /** Evaluates an expression in the page. */
   evaluate(expression: string): Promise<unknown>
-  /** Loads another address in the same profile. */
-  open(url: string): Promise<void>
+  /** Loads another address in the same profile. @param view of the page from now on, if it changes */
+  open(url: string, view?: PageView): Promise<void>
   /** Resolves once an expression is true. */
   waitFor(condition: string): Promise<void>
   /** Resolves once the page has an element. Works without scripts, as the next one. */
@@ -27,6 +27,13 @@ export type BrowserPage = {
   close(): Promise<void>
 }
 
+/** Window and color scheme of a page. */
+export type PageView = {
+  /** Width in CSS pixels. */
+  width: number
+  isDark: boolean
+}
+
 /** The browser of this process: starting one takes more CPU than most tests of a page. */
 let started: Promise<Browser> | undefined
 
@@ -34,7 +41,6 @@ let started: Promise<Browser> | undefined
  * Opens a page in a headless Chromium, with cookies, storage and cache of its own.
  *
  * @param readyWhen an expression that is true once the page has loaded its content
- * @param view.width of the window in CSS pixels
  * @param view.hasScripts false turns JavaScript off in the page, and with it `evaluate` and `readyWhen`
  * @param view.languages `Accept-Language` of the browser
  * @param view.before script that runs in each document before those of the page, for what no headless browser has
@@ -42,7 +48,7 @@ let started: Promise<Browser> | undefined
 export async function openPage(
   url: string,
   readyWhen: string,
-  view: { width: number; isDark: boolean; hasScripts?: boolean; languages?: string; before?: string } = {
+  view: PageView & { hasScripts?: boolean; languages?: string; before?: string } = {
     width: 1280,
     isDark: false,
   },
@@ -77,14 +83,13 @@ export async function openPage(
     )
 
   for (const domain of ['Network', 'Runtime', 'Log', 'Page']) await call(`${domain}.enable`)
-  await call('Emulation.setDeviceMetricsOverride', {
-    width: view.width,
-    height: 1000,
-    deviceScaleFactor: 1,
-    mobile: view.width < 600,
-  })
-  const features = [{ name: 'prefers-color-scheme', value: view.isDark ? 'dark' : 'light' }]
-  await call('Emulation.setEmulatedMedia', { features })
+  const setView = async ({ width, isDark }: PageView) => {
+    const metrics = { width, height: 1000, deviceScaleFactor: 1, mobile: width < 600 }
+    await call('Emulation.setDeviceMetricsOverride', metrics)
+    const features = [{ name: 'prefers-color-scheme', value: isDark ? 'dark' : 'light' }]
+    await call('Emulation.setEmulatedMedia', { features })
+  }
+  await setView(view)
   const { hasScripts = true, languages, before } = view
   if (before !== undefined) await call('Page.addScriptToEvaluateOnNewDocument', { source: before })
   if (!hasScripts) await call('Emulation.setScriptExecutionDisabled', { value: true })
@@ -97,7 +102,8 @@ export async function openPage(
     // A page that loads takes the place of the one that was asked.
     while ((await evaluate(wait).catch(() => false)) !== true);
   }
-  const open = async (address: string) => {
+  const open = async (address: string, newView?: PageView) => {
+    if (newView) await setView(newView)
     // Another address that differs only in its fragment would not be loaded.
     await call('Page.navigate', { url: 'about:blank' })
     await call('Page.navigate', { url: address })
