@@ -8,6 +8,7 @@ import type { Database } from '../../src/store/engine/database.ts'
 import { postgresMigrations } from '../../src/store/engine/migration-files.ts'
 import { migrateSqlite } from '../../src/store/sqlite/migrate.ts'
 import { migratePostgres } from '../../src/store/postgres/migrate.ts'
+import type { PostgresOptions } from '../../src/store/postgres/connections.ts'
 import { openPostgres, wrapPostgres } from '../../src/store/postgres/database.ts'
 import { connect, openSqlite, type SqliteOptions } from '../../src/store/sqlite/database.ts'
 import { createEmptyPostgres, createServerDatabase, testPostgresUrl } from './postgres.ts'
@@ -136,19 +137,24 @@ async function openTestPglite(): Promise<OpenTestDatabase> {
 }
 
 /**
+ * Opens a migrated PostgreSQL database as a node does, but without time-outs of its sessions: the server ends the transaction
+ * of a node that stands still for 0.7 s, as a test does on a busy machine.
+ */
+export const openPatientPostgres = (url: string, options: Partial<PostgresOptions> = {}): Database =>
+  openPostgres(url, { acquireTimeoutMs: 60_000, sessionTimeoutMs: 0, ...options })
+
+/**
  * Creates a migrated database on a PostgreSQL server.
  *
  * @returns also its URL, and `openNode`, which opens connections as another node has them; `dispose` closes them
  */
 export async function openTestPostgres(
   url: string,
-  options: { sessionTimeoutMs?: number } = {},
-): Promise<OpenTestDatabase & { url: string; openNode(): Database }> {
+): Promise<OpenTestDatabase & { url: string; openNode(options?: Partial<PostgresOptions>): Database }> {
   const created = await createServerDatabase(url, await migratedTemplate(url))
   const nodes: Database[] = []
-  function openNode(): Database {
-    // A node refuses a call that has waited two seconds for a connection: on a busy machine that is no fault.
-    const node = openPostgres(created.url, { acquireTimeoutMs: 60_000, ...options })
+  function openNode(options?: Partial<PostgresOptions>): Database {
+    const node = openPatientPostgres(created.url, options)
     nodes.push(node)
     return node
   }

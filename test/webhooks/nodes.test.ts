@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { SendWebhook } from '../../src/domain/model/webhook-delivery.ts'
-import { openPostgres } from '../../src/store/postgres/database.ts'
 import { createStore } from '../../src/store/store.ts'
 import { createWebhookWorker } from '../../src/webhooks/worker.ts'
-import { openTestPostgres } from '../helpers/databases.ts'
+import { openPatientPostgres, openTestPostgres } from '../helpers/databases.ts'
 import { createWebhookFixture, type WebhookFixture, unsharedPermits } from '../domain/webhooks/fixture.ts'
 import { waitUntil } from './worker-fixture.ts'
 import { testKeys } from '../helpers/keys.ts'
@@ -31,7 +30,7 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
 
   /** Acts as a separate process towards the database. */
   async function startNode(send: SendWebhook) {
-    const database = openPostgres(opened.url)
+    const database = openPatientPostgres(opened.url)
     const { clock } = fixture
     const store = createStore(database, {
       keys: testKeys,

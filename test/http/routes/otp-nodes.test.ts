@@ -23,9 +23,7 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
   let opened: Awaited<ReturnType<typeof openTestPostgres>>
   let second: Database
   beforeAll(async () => {
-    // The server ends the transactions of a process that stands still for a second, as on a busy machine, and two calls that
-    // wait for each other must not end after two.
-    opened = await openTestPostgres(url, { sessionTimeoutMs: 60_000 })
+    opened = await openTestPostgres(url)
     second = opened.openNode()
   })
   afterAll(() => opened.dispose())

@@ -9,10 +9,11 @@ import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { postgresMigrations, sqliteMigrations } from '../../../src/store/engine/migration-files.ts'
 import { migrateSqlite } from '../../../src/store/sqlite/migrate.ts'
-import { openPostgres, wrapPostgres } from '../../../src/store/postgres/database.ts'
+import { wrapPostgres } from '../../../src/store/postgres/database.ts'
 import { connect, openSqlite } from '../../../src/store/sqlite/database.ts'
 import { loadEventIds } from '../../../src/store/event-ids.ts'
 import { createStore } from '../../../src/store/store.ts'
+import { openPatientPostgres } from '../../helpers/databases.ts'
 import { testKeys } from '../../helpers/keys.ts'
 import { readConnection } from '../../helpers/sealed-rows.ts'
 import { createEmptyPostgres, testPostgresUrl } from '../../helpers/postgres.ts'
@@ -85,7 +86,7 @@ async function upgradedPostgres(): Promise<Database> {
   if (testPostgresUrl === undefined) return upgradedPglite()
   const { client, url, dispose } = await createEmptyPostgres(testPostgresUrl)
   for (const sql of postgresHistory) await client.query(sql)
-  const database = openPostgres(url)
+  const database = openPatientPostgres(url)
   return {
     ...database,
     async close() {

@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { idTime, lowestId } from '../../../src/domain/model/ids.ts'
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts'
 import { postgresMigrations } from '../../../src/store/engine/migration-files.ts'
-import { openPostgres } from '../../../src/store/postgres/database.ts'
 import { partitions, planEntries, planMonth, planMonths } from '../../../src/store/postgres/partitions.ts'
-import { createMigratedPostgres } from '../../helpers/databases.ts'
+import { createMigratedPostgres, openPatientPostgres } from '../../helpers/databases.ts'
 import { describeEachPostgres, testPostgresUrl } from '../../helpers/postgres.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
@@ -82,7 +81,7 @@ describe.skipIf(!testPostgresUrl)('partitions', () => {
   let migrated: Awaited<ReturnType<typeof createMigratedPostgres>>
   beforeAll(async () => {
     migrated = await createMigratedPostgres(testPostgresUrl ?? '')
-    database = openPostgres(migrated.url)
+    database = openPatientPostgres(migrated.url)
   })
   afterAll(async () => {
     await database.close()

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { Client } from 'pg'
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts'
 import { postgresMigrations } from '../../../src/store/engine/migration-files.ts'
-import { openPostgres } from '../../../src/store/postgres/database.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { requirePrivileges } from '../../../src/store/postgres/privileges.ts'
 import { dayMs } from '../../../src/shared/durations.ts'
+import { openPatientPostgres } from '../../helpers/databases.ts'
 import { testPostgresUrl } from '../../helpers/postgres.ts'
 import { createPurger } from '../../helpers/retention.ts'
 import { createTestService } from '../../helpers/service.ts'
@@ -53,7 +53,7 @@ describe.skipIf(!testPostgresUrl)('with the roles of the guide', () => {
     await owner.query(revoke)
     node = new Client(urlOf('node'))
     await node.connect()
-    database = openPostgres(urlOf('node'))
+    database = openPatientPostgres(urlOf('node'))
   })
   afterAll(async () => {
     await database.close()
@@ -127,7 +127,9 @@ describe.skipIf(!testPostgresUrl)('with the roles of the guide', () => {
 
   test('a node that loses a privilege tells callers to retry, and which one it lacks', async () => {
     const failures: unknown[] = []
-    const denied = openPostgres(urlOf('node'), { onUnavailable: (...failure) => failures.push(failure) })
+    const denied = openPatientPostgres(urlOf('node'), {
+      onUnavailable: (...failure) => failures.push(failure),
+    })
     const service = await createTestService({ database: denied })
     const ada = await service.createDeveloper()
     const lacking = `revoke select, insert on projects from otpd_node_${suffix}`

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { openPostgres } from '../../../src/store/postgres/database.ts'
 import { createWriteTurns } from '../../../src/store/postgres/write-turns.ts'
 import type { CallGroup } from '../../../src/store/engine/database.ts'
+import { openPatientPostgres } from '../../helpers/databases.ts'
 import { createServerDatabase, testPostgresUrl } from '../../helpers/postgres.ts'
 
 const calls: CallGroup<string> = {
@@ -18,7 +18,7 @@ describe.skipIf(testPostgresUrl === undefined)('writes on PostgreSQL', () => {
     'leave a connection of %i to groups of calls and to urgent writes',
     async (connections) => {
       const { url, drop } = await createServerDatabase(testPostgresUrl ?? '')
-      const database = openPostgres(url, { connections, acquireTimeoutMs: 10_000, sessionTimeoutMs: 60_000 })
+      const database = openPatientPostgres(url, { connections })
       const ended = Promise.withResolvers<void>()
       try {
         const runCall = database.group(() => calls)
