@@ -5,7 +5,7 @@ import { readTrace } from './client.ts'
 /** Log record of one request. It has the route pattern and never the path, which may contain a phone number. */
 export type CompletedRequest = {
   method: string
-  /** Null if no route matches the path. */
+  /** Without a trailing slash. Null if no route matches the path. */
   route: string | null
   status: number
   /** `X-Request-Id` of the response. */
@@ -34,14 +34,16 @@ export function observeRequests<R extends Request>(
   onResponse: (completed: CompletedRequest) => void,
 ): Handle<R> {
   // Most requests are for a literal path, which takes precedence over patterns.
-  const exact = new Map(
-    routes.filter(({ path }) => !isPattern(path)).map(({ path }) => [trimTrailingSlash(path), path]),
+  const exact = new Set(
+    routes.filter(({ path }) => !isPattern(path)).map(({ path }) => trimTrailingSlash(path)),
   )
   const patterns = routes
     .filter(({ path }) => isPattern(path))
-    .map(({ path }) => ({ path, pattern: routePattern(path) }))
-  const matchRoute = (path: string) =>
-    exact.get(trimTrailingSlash(path)) ?? patterns.find(({ pattern }) => pattern.test(path))?.path ?? null
+    .map(({ path }) => ({ path: trimTrailingSlash(path), pattern: routePattern(path) }))
+  const matchRoute = (path: string) => {
+    const trimmed = trimTrailingSlash(path)
+    return exact.has(trimmed) ? trimmed : (patterns.find(({ pattern }) => pattern.test(path))?.path ?? null)
+  }
   return async (request) => {
     const startedAt = now()
     const response = await handle(request)
@@ -61,4 +63,4 @@ export function observeRequests<R extends Request>(
 }
 
 /** Routes match with and without a trailing slash. */
-const trimTrailingSlash = (path: string) => (path.endsWith('/') ? path.slice(0, -1) : path)
+const trimTrailingSlash = (path: string) => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)

@@ -169,12 +169,14 @@ describe('the listener', () => {
     await raw.request(getRequest('/v1/users/%2B14155550100?x=1', 'Host: localhost'))
     await raw.request(getRequest('/v1/otp/14155550100/', 'Host: x'))
     await raw.request(getRequest('/v1/otp/14155550100', 'Host: x'))
+    await raw.request(getRequest('/v1/projects', 'Host: x'))
     await raw.request(getRequest('/+14155550100', 'Host: localhost'))
     await raw.request('POST /v1/otp/verify/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
     expect(raw.calls).toMatchObject([
       { method: 'GET', route: '/v1/users/:phoneNumber', status: 401 },
       { method: 'GET', route: '/v1/otp/:id', status: 308 },
       { method: 'GET', route: '/v1/otp/:id', status: 401 },
+      { method: 'GET', route: '/v1/projects', status: 401 },
       { method: 'GET', route: null, status: 404 },
       { method: 'POST', route: '/v1/otp/verify', status: 404 },
     ])
