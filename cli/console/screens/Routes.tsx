@@ -138,7 +138,7 @@ const providerColumns = (theme: Theme): Column<Provider>[] => [
 const empty = [
   'Countries appear once codes there were verified or expired.',
   '',
-  'A route with a strategy then chooses between its providers by them:',
+  'A route with a strategy then chooses its provider by those codes:',
   '',
   '  otpd docs providers',
 ]
