@@ -83,7 +83,8 @@ export const countryQuery = Type.Optional(
   Type.String({
     pattern: '^[A-Za-z]{2}$',
     errorText: 'Expected the two-letter code of a country, such as GB',
-    description: 'Country of a number that is written without its country code: ISO 3166-1 alpha-2.',
+    description:
+      'Country of a number that is written without its country code: ISO 3166-1 alpha-2. Lists take it with `phone` only.',
   }),
 )
 

@@ -88,6 +88,3 @@ function refusal(name: string | undefined, code: string, message: string) {
   const path = name !== undefined && isRepeatableName(name) ? name : ''
   return invalidRequest([{ in: 'query', path, code, message }])
 }
-
-/** Restores a plus sign that was not escaped: a query string has one for a space. */
-export const withPlus = (phone: string) => phone.replace(/^ /, '+')

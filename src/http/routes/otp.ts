@@ -9,7 +9,7 @@ import type { GuardStatusService } from '../../domain/guard/status.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
 import type { OtpRelay } from '../../domain/otp/relay.ts'
 import type { Clock } from '../../domain/model/clock.ts'
-import { withPlus } from '../urls.ts'
+import { readPhoneFilter } from '../phone-filter.ts'
 import { requireEither, type Caller } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { setRateHeaders } from '../rate-headers.ts'
@@ -114,7 +114,8 @@ export function otpRoutes(services: {
   const consoleRoutes = new Elysia().use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
     async ({ developer, path, query }) => {
-      const { phone, country, appId, environment, status } = query
+      const { appId, environment, status } = query
+      const phone = readPhoneFilter(query)
       await services.applications.requireFilter(developer, appId)
       const filter = { appId, environment, status }
       return services.paginate(
@@ -122,7 +123,7 @@ export function otpRoutes(services: {
         (page) =>
           phone === undefined
             ? otp.list(developer, filter, page)
-            : otp.listByPhone(developer, { phone: withPlus(phone), country }, filter, page),
+            : otp.listByPhone(developer, phone, filter, page),
         present,
       )
     },

@@ -8,7 +8,7 @@ import type { IdentityService } from '../../domain/otp/identities.ts'
 import type { Identity } from '../../domain/model/identity.ts'
 import { noSuchPhone } from '../../domain/model/typed-phone.ts'
 import { jsonBody } from '../json-body.ts'
-import { withPlus } from '../urls.ts'
+import { readPhoneFilter } from '../phone-filter.ts'
 import { requireEither } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
@@ -94,48 +94,43 @@ export function userRoutes(services: {
   const { identities, phones } = services
   const tags = ['Users']
 
-  const list = new Elysia()
-    .use(requireDeveloper(services.authenticateDeveloper))
-    .get(
-      '/',
-      ({ developer, path, query }) =>
-        services.paginate(
-          { developer, path, query },
-          (page) =>
-            query.phone === undefined
-              ? identities.list(developer, page, query.environment)
-              : identities.listByPhone(
-                  developer,
-                  { phone: withPlus(query.phone), country: query.country },
-                  page,
-                  query.environment,
-                ),
-          present,
+  const list = new Elysia().use(requireDeveloper(services.authenticateDeveloper)).get(
+    '/',
+    ({ developer, path, query }) => {
+      const phone = readPhoneFilter(query)
+      return services.paginate(
+        { developer, path, query },
+        (page) =>
+          phone === undefined
+            ? identities.list(developer, page, query.environment)
+            : identities.listByPhone(developer, phone, page, query.environment),
+        present,
+      )
+    },
+    {
+      query: object({
+        ...pageQuery,
+        environment: environmentQuery,
+        phone: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 32,
+            description:
+              'Only users of this phone number, such as `%2B14155550100`, or as it is written in `country`. Four or more digits alone are the last digits of a number: numbers are stored encrypted, so each page then searches the next 1,000 users. A page may have fewer items than `limit`; follow `nextCursor`.',
+          }),
         ),
-      {
-        query: object({
-          ...pageQuery,
-          environment: environmentQuery,
-          phone: Type.Optional(
-            Type.String({
-              minLength: 1,
-              maxLength: 32,
-              description:
-                'Only users of this phone number, such as `%2B14155550100`, or as it is written in `country`. Four or more digits alone are the last digits of a number: numbers are stored encrypted, so each page then searches the next 1,000 users. A page may have fewer items than `limit`; follow `nextCursor`.',
-            }),
-          ),
-          country: countryQuery,
-        }),
-        response: { 200: page(identity) },
-        detail: {
-          tags,
-          security: [{ console: [] }],
-          operationId: 'listUsers',
-          summary: 'List virtual phone identities, newest first',
-          description: 'Lists the phone numbers that your applications have verified.',
-        },
+        country: countryQuery,
+      }),
+      response: { 200: page(identity) },
+      detail: {
+        tags,
+        security: [{ console: [] }],
+        operationId: 'listUsers',
+        summary: 'List virtual phone identities, newest first',
+        description: 'Lists the phone numbers that your applications have verified.',
       },
-    )
+    },
+  )
 
   const get = new Elysia().use(requireEither(services, 'api_key_only')).get(
     '/:phoneNumber',

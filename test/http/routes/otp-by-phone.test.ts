@@ -63,7 +63,12 @@ describeEachDatabase('requests of a phone number', (database) => {
     expect(first.data.map(({ id }) => id)).toEqual(sent.slice(0, 2))
     const rest = await list(`phone=0123&limit=2&cursor=${first.pagination?.nextCursor}`)
     expect([rest.data.map(({ id }) => id), rest.pagination?.nextCursor]).toEqual([sent.slice(2), null])
-    for (const query of ['phone=123', 'phone=020 7946 0123&country=US', 'phone=0123&country=ZZ'])
+    for (const query of [
+      'phone=123',
+      'phone=020 7946 0123&country=US',
+      'phone=0123&country=ZZ',
+      'country=GB',
+    ])
       expect((await list(query)).status).toBe(400)
     const unlock = (query: string) =>
       service.request('POST', `/v1/users/020%207946%200123/unlock${query}`, { as: owner })
