@@ -1,7 +1,7 @@
 import type { CliCommand } from './command.ts'
 import type { HostMove, HostMoveStep } from '../../src/host/host.ts'
 import type { Context } from '../context.ts'
-import type { Output } from '../terminal/output.ts'
+import { createOutput, type Output } from '../terminal/output.ts'
 import { addHostFlags, asCliError, type HostFlags } from '../host/commands.ts'
 import { loadMoveConfig } from '../host/config.ts'
 import { nameDataDir } from '../host/name-data-dir.ts'
@@ -52,7 +52,8 @@ export function addMoveCommand(migrate: CliCommand) {
           `This data directory no longer serves. Keep its master key: every node needs it (OTPD_MASTER_KEY_FILE).
 SQLite backups still contain people whom you erase from now on: delete them once you no longer need them.`,
         )
-        output.suggestNext('otpd serve')
+        // A node has no data directory, and refuses that of this run.
+        createOutput(context.io, { ...context.flags, dataDir: undefined }).suggestNext('otpd serve')
       }
     })
 }

@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { createProgram } from '../../cli/program.ts'
 import { processIo } from '../../cli/terminal/terminal.ts'
 import { completeCommands } from '../../src/shared/suggested-commands.ts'
+import { createTestDatabase } from '../helpers/data-dir.ts'
+import { createSharedDatabase, postgresUrl } from '../helpers/shared-database.ts'
 import { createCliFixture } from './cli-fixture.ts'
 
 describe('a suggested command', () => {
@@ -59,4 +61,25 @@ describe('a suggested command', () => {
       cli.end()
     }
   })
+
+  test.skipIf(postgresUrl === undefined)(
+    'after a move to PostgreSQL leaves out the data directory',
+    async () => {
+      const cli = createCliFixture()
+      const shared = await createSharedDatabase()
+      const dataDir = mkdtempSync(join(tmpdir(), 'otpd-moved-'))
+      try {
+        createTestDatabase(dataDir)
+        // Configurations are read from the environment of the process.
+        process.env['OTPD_DATABASE_URL'] = shared.env.OTPD_DATABASE_URL
+        process.env['OTPD_DATABASE_UNSAFE'] = '1'
+        const moved = await cli.home.otpd(['migrate', 'to-postgres', '--yes', '--data-dir', dataDir])
+        expect(moved.stderr).toEndWith('Next: otpd serve\n')
+      } finally {
+        rmSync(dataDir, { recursive: true })
+        await shared.dispose()
+        cli.end()
+      }
+    },
+  )
 })
