@@ -7,7 +7,7 @@ import { testKeys } from '../helpers/keys.ts'
 import { unlimitedPlans } from '../helpers/plans.ts'
 import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(120_000)
 
 const phone = '+31612345678'
 

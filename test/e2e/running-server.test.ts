@@ -134,7 +134,7 @@ describe('a server that was started with other settings than those of the shell'
     expect(shown.stdout).toMatch(/^guard\.totalPerDay +22 /m)
     await reloaded.stop()
     smsc.stop(true)
-  }, 20_000)
+  }, 120_000)
 
   test('is not described any more after kill -9, nor after a stop', async () => {
     const killed = await startServer({ env: { OTPD_WEBHOOK_ALLOW: '10.9.9.9' } })

@@ -30,13 +30,13 @@ export function describeCarrier({ kind, server, settings, failures, blocksAtOnce
     })
 
     /** Dispatches once with fresh circuits. */
-    async function dispatch(changes: { code?: string; failoverOnBlock?: boolean } = {}) {
-      const { code = '482913', failoverOnBlock = false } = changes
+    async function dispatch(changes: { code?: string; failoverOnBlock?: boolean; dispatchMs?: number } = {}) {
+      const { code = '482913', failoverOnBlock = false, dispatchMs = 30_000 } = changes
       const lines: string[] = []
       const service = createDeliveryService({
         clock: testClock(),
         version: 'test',
-        dispatchMs: 300,
+        dispatchMs,
         callbackUrl: () => null,
         report: (_level, text, fields) => void lines.push(`${text} ${JSON.stringify(fields)}`),
         onReceipt() {},
@@ -93,7 +93,7 @@ export function describeCarrier({ kind, server, settings, failures, blocksAtOnce
 
     test('no other provider sends what may be on its way', async () => {
       server.setMode('hang')
-      const result = await dispatch()
+      const result = await dispatch({ dispatchMs: 300 })
       expect(classes(result)).toEqual(['carrier uncertain'])
       expect(result.kind).toBe('uncertain')
       expect(spare.messages).toEqual([])

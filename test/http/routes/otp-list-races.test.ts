@@ -29,5 +29,5 @@ describeEachDatabase('the list of expired requests', (database) => {
     await closing
     expect([...counts]).toEqual([count])
     await service.dispose()
-  }, 20_000)
+  }, 120_000)
 })

@@ -312,7 +312,7 @@ describe.skipIf(!url)('groups of calls on PostgreSQL', () => {
     const { request } = await service.services.otp.verify(first, { phone }, { code })
     expect(request).toMatchObject({ id: requestId, status: 'verified' })
     expect(reads).toBe(3)
-  }, 30_000)
+  }, 120_000)
 
   async function countOf(sql: string): Promise<number> {
     const client = new Client(opened.url)
