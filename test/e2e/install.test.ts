@@ -85,7 +85,7 @@ describe('install.sh with the real otpd', () => {
     const from = given()
     expect((await bed.run(['--from', from])).exitCode).toBe(0)
     const server = await startServer({ binary: bed.installed })
-    const health = async () => (await fetch(`${server.url}/v1/health/ready`)).status
+    const health = async () => (await fetch(`${server.url}/v1/health`)).status
     expect((await bed.run(['--from', from])).exitCode).toBe(0)
     expect(await health()).toBe(200)
     expect((await bed.run(['--uninstall'])).exitCode).toBe(0)
