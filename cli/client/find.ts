@@ -141,7 +141,7 @@ export const findDelivery = (api: Api, webhookId: string, id: string) =>
   })
 
 /** Lists the newest deliveries of an endpoint. */
-export const listDeliveries = (api: Api, webhookId: string, itemsMax = searchedMax) =>
+const listDeliveries = (api: Api, webhookId: string, itemsMax = searchedMax) =>
   loadPages(
     (query) => api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', { params: { id: webhookId }, query }),
     itemsMax,

@@ -44,7 +44,7 @@ export function parseLogSearch(text: string, applications: readonly NamedApplica
 }
 
 /** A filter of the audit trail that the server applies. */
-export type AuditQuery = { action?: AuditEntry['action']; targetId?: string }
+type AuditQuery = { action?: AuditEntry['action']; targetId?: string }
 
 /**
  * Reads what was typed into the search of the audit trail: an action, an application, or the id of a resource.

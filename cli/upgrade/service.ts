@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 
 /** A unit of systemd that runs the program. */
-export type Service = { unit: string; restart(): string | null }
+type Service = { unit: string; restart(): string | null }
 
 const unit = 'otpd.service'
 

@@ -7,7 +7,7 @@ import { version } from '../version.ts'
 import { parseGuardAlert } from '../../src/shared/guard-alert.ts'
 import { signatureHeaders } from '../../src/shared/webhook-signature.ts'
 
-export type Webhook = { id: string; type: string; body: string; secret: string }
+type Webhook = { id: string; type: string; body: string; secret: string }
 
 export type ForwardResult = { statusCode: number | null; error: string | null; durationMs: number }
 

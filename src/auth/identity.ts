@@ -61,7 +61,7 @@ type OidcSettings = {
 }
 
 /** Authenticates developers, by the built-in or an external identity provider. */
-export type Identity = {
+type Identity = {
   verify: VerifyLogin
   developers: DeveloperService
   loginSettings(): Promise<LoginSettings>

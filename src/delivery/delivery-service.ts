@@ -54,8 +54,6 @@ type DeliveryServiceNeeds = {
 /** A callback, with the prices of its receipts in the installation's currency. */
 type ReadCallback = Exclude<CallbackResult, { kind: 'receipts' }> | { kind: 'receipts'; receipts: Receipt[] }
 
-export type DeliveryService = ReturnType<typeof createDeliveryService>
-
 /**
  * Wires providers, routes and dispatcher. `routing.ts` picks the candidates of a message; `dispatcher.ts` tries
  * them. Without providers and routes until `configure` is called.

@@ -30,11 +30,11 @@ export type HostDeveloper = {
 }
 
 /** Remains of a deleted account: its id and how many projects and applications it owns. */
-export type HostDeletedAccount = { id: string; projects: number; applications: number }
+type HostDeletedAccount = { id: string; projects: number; applications: number }
 
-export type HostToken = { idToken: string; expiresAt: string }
+type HostToken = { idToken: string; expiresAt: string }
 
-export type HostSetupToken = { token: string; expiresAt: string }
+type HostSetupToken = { token: string; expiresAt: string }
 
 /** As the server's identity needs, and the stores from which a deleted account's remains are counted. */
 type HostAccountNeeds = Omit<IdentityNeeds, 'store'> & {

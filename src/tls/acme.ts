@@ -34,8 +34,6 @@ type AcmeNeeds = {
 /** When a certificate should be renewed (RFC 9773), and when to ask again. */
 export type RenewalWindow = { start: number; end: number; retryAfterMs: number }
 
-export type Acme = Awaited<ReturnType<typeof openAcme>>
-
 /** Nonces are refused in normal operation, when they are old. */
 const triesMax = 5
 const requestMs = 30 * secondMs

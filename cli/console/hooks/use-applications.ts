@@ -5,7 +5,7 @@ import { useConsole } from '../console-context.ts'
 import { useOnlyEnvironment } from './use-shell.ts'
 import { slowPollMs, usePolled, type Polled } from './use-polled.ts'
 
-export type Applications = Polled<Application[]> & {
+type Applications = Polled<Application[]> & {
   /** Returns the name of an application; its id if it was deleted, `-` for null. */
   applicationName(id: string | null): string
   /** Returns the name of the application of a row, for a column. */

@@ -1,7 +1,7 @@
 import { breakText, type Line } from '../spans.ts'
 import type { Theme } from '../theme.ts'
 
-export type CredentialRow = { label: string; value: string; remark?: string | undefined }
+type CredentialRow = { label: string; value: string; remark?: string | undefined }
 
 const labelWidth = 11
 

@@ -5,7 +5,7 @@ import { localeTexts } from './locales.ts'
 /** A provider's voice for each locale that it can speak; other locales get English. */
 export type Voices<Voice> = Readonly<Record<string, Voice>> & { readonly en: Voice }
 
-export type Speech<Voice> = {
+type Speech<Voice> = {
   voice: Voice
   /** Locale, from `locales.ts`, of both parts. */
   locale: string

@@ -9,7 +9,7 @@ import type { Store, Stores } from '../store/store.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 
 /** Failed logins of one network at one account, in a window. */
-export const loginAttemptsMax = 5
+const loginAttemptsMax = 5
 /** Accounts at which one network may fail in a window, before it may only try those that it logged in to before. */
 const sprayedAccountsMax = 20
 const loginWindowMs = 15 * minuteMs

@@ -24,7 +24,7 @@ const recoveryCodeCount = 10
 const recoveryCodeBytes = 10
 
 /** A secret for an authenticator app, as text and as the URI of a QR code. */
-export type ProposedTotp = { secret: string; uri: string }
+type ProposedTotp = { secret: string; uri: string }
 
 /** Way in which a second factor was proven, for the audit trail. */
 type TotpMethod = 'totp' | 'recovery_code'

@@ -30,7 +30,7 @@ type NewApiToken = {
 }
 
 /** A new token; its value is not stored and so cannot be shown again. */
-export type CreatedApiToken = ApiToken & { value: string }
+type CreatedApiToken = ApiToken & { value: string }
 
 export type ApiTokenService = ReturnType<typeof createApiTokenService>
 

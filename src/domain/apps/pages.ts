@@ -11,7 +11,7 @@ import { isLoopback } from '../../shared/loopback.ts'
 import { requireOwnApplication } from './own-application.ts'
 
 /** Fields to change; null clears one. */
-export type PageChanges = { [K in keyof ApplicationPage]?: ApplicationPage[K] | undefined }
+type PageChanges = { [K in keyof ApplicationPage]?: ApplicationPage[K] | undefined }
 
 export type PageService = ReturnType<typeof createPageService>
 

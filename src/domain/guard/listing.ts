@@ -5,7 +5,7 @@ import { noCountry } from '../model/phone.ts'
 import type { OtpRequest } from '../model/request.ts'
 
 /** Fields of a message that rules match. */
-export type ListedMessage = Pick<OtpRequest, 'appId' | 'phone' | 'country' | 'clientIp'>
+type ListedMessage = Pick<OtpRequest, 'appId' | 'phone' | 'country' | 'clientIp'>
 
 const keyOf = ({ target, value }: Pick<ListRule, 'target' | 'value'>) => `${target} ${value}`
 const ownFirst = (a: ListRule, b: ListRule) => Number(a.appId === null) - Number(b.appId === null)

@@ -31,7 +31,7 @@ export function isoDate(day: number): string {
   return date
 }
 
-export type Summary = {
+type Summary = {
   applications: number
   otpRequests: number
   otpVerified: number

@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 import { createRequestLog, type RequestEntry } from './request-log.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
-export type LogFilter = {
+type LogFilter = {
   appId?: string | undefined
   environment?: Environment | undefined
   /** Only entries of this request, with its delivery attempts. */
@@ -20,7 +20,7 @@ export type LogFilter = {
   order: 'asc' | 'desc'
 }
 
-export type LogPage = { items: RequestEntry[]; limit: number; nextCursor: string | null }
+type LogPage = { items: RequestEntry[]; limit: number; nextCursor: string | null }
 
 export type LogService = ReturnType<typeof createLogService>
 

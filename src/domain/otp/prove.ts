@@ -23,7 +23,7 @@ import { chargeRate, otpRateLimit } from './rate-limits.ts'
 import { countProved, type RecordedProof } from './guard-counts.ts'
 import { utcDay } from '../../shared/durations.ts'
 
-export type ProofInput = Proof & {
+type ProofInput = Proof & {
   /** The number that the caller expects. */
   phone?: string | undefined
   country?: string | undefined

@@ -17,7 +17,7 @@ import type { OtpNeeds } from './needs.ts'
 import { namePhoneRows, readRequestPhone } from './phones.ts'
 
 /** The outcome of a message, as it is stored. */
-export type ReportedOutcome = { id: string; phone: string; outcome: RelayOutcome }
+type ReportedOutcome = { id: string; phone: string; outcome: RelayOutcome }
 
 /**
  * Creates the function that records whether the code of a relayed message was entered, which its caller alone knows. A

@@ -4,7 +4,7 @@ import { createSavingsEstimator, sumSavings } from './savings.ts'
 import { addRows, type AnalyticsService, type BreakdownItem, type CountedDays } from '../log/analytics.ts'
 
 /** Counts and costs of the messages that one provider had for one country. The key is the country. */
-export type CostItem = BreakdownItem & { provider: string; saved: number | null }
+type CostItem = BreakdownItem & { provider: string; saved: number | null }
 
 export type CostService = ReturnType<typeof createCostService>
 

@@ -13,7 +13,7 @@ import { deleteDeliveries } from '../store/delete-deliveries.ts'
 import { applyHeaderChanges } from './headers.ts'
 import type { WebhookEndpoint, EndpointChanges, EndpointHeaders } from '../model/webhook-endpoint.ts'
 
-export type NewEndpoint = {
+type NewEndpoint = {
   appId: string
   url: string
   events: Subscription[]

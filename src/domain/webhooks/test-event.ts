@@ -14,7 +14,7 @@ import { minuteMs } from '../../shared/durations.ts'
 const testsPerMinute = 10
 
 /** `statusCode` is 0 and `error` is set if no response was received. */
-export type WebhookTestResult = { delivered: boolean; statusCode: number; error?: WebhookError }
+type WebhookTestResult = { delivered: boolean; statusCode: number; error?: WebhookError }
 
 export type WebhookTester = ReturnType<typeof createWebhookTester>
 

@@ -7,7 +7,7 @@ import { type createSchemaConverter, toPascalCase } from './schemas.ts'
 import { environments, failureReasons, requestChannels } from '../../shared/otp-values.ts'
 
 /** When each event happens. */
-export const eventTexts: Readonly<Record<EventKind, { summary: string; description: string }>> = {
+const eventTexts: Readonly<Record<EventKind, { summary: string; description: string }>> = {
   'otp.sent': {
     summary: 'A code was sent',
     description: 'A message with a code was created, by a send or a resend. It may still be on its way.',

@@ -139,7 +139,7 @@ export class RowNotNamedError extends Error {
 }
 
 /** The database rejected a statement, which is a bug in otpd. Carries the driver's code and no values. */
-export class StoreError extends Error {
+class StoreError extends Error {
   override readonly name = 'StoreError'
   readonly code: string
 

@@ -14,7 +14,7 @@ import { accountSid, attemptSid, safeNumberSid, serviceSid, verificationSid } fr
 type Status = 'pending' | 'approved' | 'canceled' | 'max_attempts_reached' | 'failed'
 
 /** Facts of a request that a verification and a check show. */
-export type Verification = {
+type Verification = {
   id: string
   appId: string
   phone: string
