@@ -352,11 +352,7 @@ export const sabotages: readonly Sabotage[] = [
     'domain/accounts/login-attempts.ts',
     ['domain/accounts/login-attempts'],
     [
-      [
-        'a login has one attempt more',
-        'export const loginAttemptsMax = 5',
-        'export const loginAttemptsMax = 6',
-      ],
+      ['a login has one attempt more', 'const loginAttemptsMax = 5', 'const loginAttemptsMax = 6'],
       ['passwords may be sprayed', 'if (lastSprayed && !isKnown)', 'if (lastSprayed && isKnown)'],
     ],
   ),
