@@ -98,8 +98,10 @@ export function readPrices(
 /** Prices are text: TOML's decimals are binary fractions, which cannot hold 0.0079 exactly. */
 function parsePriceValue(value: unknown): Parsed<number> {
   if (typeof value === 'string') return parsePriceText(value)
-  const quoted = parsePriceText(String(value))
-  const remedy = 'fault' in quoted ? quoted.remedy : `Put it in quotes: "${String(value)}".`
+  // A table or a list has no text.
+  const text = typeof value === 'number' ? String(value) : ''
+  const quoted = parsePriceText(text)
+  const remedy = 'fault' in quoted ? quoted.remedy : `Put it in quotes: "${text}".`
   return { fault: 'it must be text.', remedy }
 }
 

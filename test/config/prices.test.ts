@@ -67,6 +67,8 @@ describe('a mistake is reported with its place and what to write', () => {
     ['price = { US = "$0.05" }', '"$0.05" is not a price.', 'for all: "0.05".'],
     ['price = { US = 0.05 }', 'The price of US: it must be text.', 'Put it in quotes: "0.05".'],
     ['price = { US = -0.05 }', 'The price of US: it must be text.', 'Write "0.05".'],
+    ['price = { US = {} }', 'it must be text.', 'such as "0.0079".'],
+    ['price = { US = [{}] }', 'it must be text.', 'such as "0.0079".'],
     ['price = { US = true }', 'it must be text.', 'such as "0.0079".'],
     ['price = { US = "0.00000001" }', 'is not a price.', 'at most seven digits, six decimals'],
     ['price = { XY = "0.05" }', '"XY" is not a country or a prefix.', 'two-letter ISO 3166 code such as US'],
