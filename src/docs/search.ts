@@ -16,7 +16,7 @@ export type SearchEntry = {
 }
 
 /** Address of the API reference, relative to `/docs/`. Its operations are found after the guides; `site.js` adds them. */
-const apiReference = '../v1/docs'
+export const apiReference = '../v1/docs'
 
 /** Pages on how otpd is made. */
 const backgroundPages = /^(\.\/)?(architecture|decisions|guard-attacks|performance)\b/
