@@ -2,6 +2,12 @@ import { dirname, join, normalize } from 'node:path'
 
 const root = join(import.meta.dir, '../..')
 
+/** Shared, because one for each of 2,000 files takes a third of the time to read them. */
+const transpilers = {
+  ts: new Bun.Transpiler({ loader: 'ts' }),
+  tsx: new Bun.Transpiler({ loader: 'tsx' }),
+}
+
 /**
  * One import of a file. `target` is a path from the project root for the project's own files (`src/domain/otp/otp.ts`),
  * and the name of the package or module otherwise (`drizzle-orm`, `node:fs`).
@@ -24,7 +30,7 @@ export function listFiles(pattern: string): string[] {
 
 /** Lists the imports of a file. Bun's transpiler drops type imports, so those it leaves are needed at run time. */
 export function parseSource(path: string, text: string): Source {
-  const scanned = new Bun.Transpiler({ loader: path.endsWith('x') ? 'tsx' : 'ts' }).scanImports(text)
+  const scanned = transpilers[path.endsWith('x') ? 'tsx' : 'ts'].scanImports(text)
   const imports = new Map<string, Import>()
   for (const { path: name, kind } of scanned) {
     const target = resolveImport(path, name)
