@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { assert, constantFrom, oneof, property, string } from 'fast-check'
+import { assert, constantFrom, integer, oneof, property, string } from 'fast-check'
 import { cleanApplicationName } from '../../../src/delivery/text/application-name.ts'
 import { localeTexts } from '../../../src/delivery/text/locales.ts'
 import { renderMessage } from '../../../src/delivery/text/message.ts'
@@ -63,8 +63,13 @@ describe('a name', () => {
 })
 
 const locales = Object.keys(localeTexts)
+/** Like the unit `binary` of fast-check, which maps all 1.1 million characters back to numbers before it begins. */
+const anyCharacter = integer({ min: 0, max: 0x10ffff - 0x800 }).map((index) =>
+  // There are no characters in the range of the surrogates.
+  String.fromCodePoint(index < 0xd800 ? index : index + 0x800),
+)
 const hostile = oneof(
-  string({ unit: 'binary', maxLength: 80 }),
+  string({ unit: anyCharacter, maxLength: 80 }),
   string({
     unit: constantFrom(...'ab 19.:/@#{}$&\n\r\t-٩א中é€\u202e\u2066\u2069\u200d🚀'),
     maxLength: 80,
