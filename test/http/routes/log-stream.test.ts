@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { logStart, streamsPerDeveloperMax } from '../../../src/domain/log/stream.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
@@ -11,26 +11,36 @@ import {
 } from '../../helpers/service.ts'
 import { testWorld } from '../../helpers/world.ts'
 
+let shared: TestService
+/** The shared one, unless a test ends it or needs another database. */
 let service: TestService
 let ada: TestDeveloper
 let web: TestApplication
 /** A new phone per send, because the budget of one phone would add log entries. */
-let phones: number
+let phones = 0
 /** Streams that tests left open. */
 let openStreams: Array<ReturnType<typeof readEventStream>>
 
-beforeEach(async () => {
-  service = await createTestService({ env: { OTPD_SEND_PER_MINUTE: '0', OTPD_VERIFY_PER_MINUTE: '0' } })
-  ada = await service.createDeveloper()
-  web = await service.createApplication(ada, { environment: 'test' })
-  openStreams = []
-  phones = 0
+beforeAll(async () => {
+  shared = await createTestService({ env: { OTPD_SEND_PER_MINUTE: '0', OTPD_VERIFY_PER_MINUTE: '0' } })
 })
+afterAll(() => shared.dispose())
 
+beforeEach(async () => {
+  openStreams = []
+  await beginOn(shared)
+})
 afterEach(async () => {
   for (const stream of openStreams) await stream.cancel()
-  await service.dispose()
+  if (service !== shared) await service.dispose()
 })
+
+/** Creates a developer without log entries, and an application. */
+async function beginOn(created: TestService) {
+  service = created
+  ada = await service.createDeveloper()
+  web = await service.createApplication(ada, { environment: 'test' })
+}
 
 const call = (
   query = '',
@@ -87,10 +97,7 @@ describe('a stream', () => {
     const gate = { open: Promise.withResolvers<void>(), isHeld: false }
     const flush = () => (gate.isHeld ? gate.open.promise : Promise.resolve())
     const opened = await openTestSqlite({ world: { ...testWorld, flush } })
-    await service.dispose()
-    service = await createTestService({ database: opened.database })
-    ada = await service.createDeveloper()
-    web = await service.createApplication(ada, { environment: 'test' })
+    await beginOn(await createTestService({ database: opened.database }))
     const stream = await open()
     expect(await stream.next()).toEqual({ id: logStart })
     gate.isHeld = true
@@ -111,7 +118,7 @@ describe('a stream', () => {
     openStreams = []
     await service.dispose()
     await opened.dispose()
-    service = await createTestService()
+    service = shared
   })
 
   test('has the headers of an event stream and of every response', async () => {
@@ -275,6 +282,7 @@ describe('a stream ends', () => {
   ]
 
   test('when the server drains, and no other starts', async () => {
+    await beginOn(await createTestService())
     const stream = await open()
     await stream.next()
     const end = readEnd(stream)
