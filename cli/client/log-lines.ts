@@ -160,14 +160,14 @@ export const costText = ({ cost, costEstimated }: Pick<LogEntry, 'cost' | 'costE
 
 /** Formats an attempt to deliver a message: `SMS via main: refused (recipient rejected) in 120 ms`. */
 function attemptText(entry: LogEntry) {
-  const { channel = 'sms', provider = '', error, providerReply, latencyMs } = entry
+  const { channel = 'sms', provider, error, providerReply, latencyMs } = entry
   const said = providerReply ? `: ${providerReply}` : ''
   const reason = error ? ` (${error.replaceAll('_', ' ')}${said})` : ''
   const duration = latencyMs === undefined ? '' : ` in ${formatDuration(latencyMs)}`
   const cost = costText(entry)
   const again = entry.interrupted ? `, ${interruptedText}` : ''
   const chosen = entry.choice ? `, ${choiceText(entry.choice)}` : ''
-  return `${channelName(channel)} via ${provider}: ${outcomeText(entry)}${reason}${duration}${cost && `, ${cost}`}${again}${chosen}`
+  return `${routeText(channel, provider)}: ${outcomeText(entry)}${reason}${duration}${cost && `, ${cost}`}${again}${chosen}`
 }
 
 const channelNames: Partial<Record<string, string>> = {
@@ -181,3 +181,7 @@ const channelNames: Partial<Record<string, string>> = {
 
 /** Formats a channel for people. */
 export const channelName = (channel: string) => channelNames[channel] ?? channel
+
+/** Formats a channel and its provider, if there is one: `SMS via main`. */
+export const routeText = (channel: string, provider: string | null | undefined) =>
+  provider == null ? channelName(channel) : `${channelName(channel)} via ${printable(provider)}`

@@ -1,4 +1,4 @@
-import { channelName, entryDetail, paintType } from './log-lines.ts'
+import { channelName, entryDetail, paintType, routeText } from './log-lines.ts'
 import type { LogEntry, OtpRequest, SentOtp } from './resources.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept } from '../terminal/table.ts'
@@ -49,7 +49,7 @@ export function sentTitle({ phone, code }: SentOtp, request: OtpRequest | null, 
 /** Formats how a code was delivered: `SMS via main, delivered`, or `inbox`. */
 export function deliveryText({ channel, provider, deliveryStatus }: OtpRequest): string {
   if (provider === inboxProvider) return 'inbox'
-  const way = provider === null ? channelName(channel) : `${channelName(channel)} via ${printable(provider)}`
+  const way = routeText(channel, provider)
   // The status comes first: on a narrow terminal the end is cut.
   return deliveryStatus === null ? way : `${printable(deliveryStatus)}, ${way}`
 }

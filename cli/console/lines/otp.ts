@@ -1,3 +1,4 @@
+import { routeText } from '../../client/log-lines.ts'
 import { metadataText } from '../../client/metadata-text.ts'
 import type { OtpRequest } from '../../client/resources.ts'
 import { formatTimeUntil, recentTime, relativeTime } from '../../terminal/text.ts'
@@ -20,9 +21,9 @@ export const statusSpan = ({ status }: Pick<OtpRequest, 'status'>, theme: Theme)
 export const expiryText = ({ status, expiresAt }: OtpRequest, nowMs: number) =>
   status === 'pending' ? formatTimeUntil(expiresAt, nowMs) : '-'
 
-/** Formats channel, provider and delivery status: `sms by twilio, delivered`. */
+/** Formats channel, provider and delivery status: `SMS via twilio, delivered`. */
 const deliveryText = ({ channel, provider, deliveryStatus }: OtpRequest) =>
-  `${channel}${provider === null ? '' : ` by ${provider}`}${deliveryStatus === null ? '' : `, ${deliveryStatus}`}`
+  `${routeText(channel, provider)}${deliveryStatus === null ? '' : `, ${deliveryStatus}`}`
 
 const resentText = (count: number) =>
   count === 0 ? '' : count === 1 ? ', resent once' : `, resent ${count} times`

@@ -1,6 +1,13 @@
 import type { OtpRequest, RequestEvent } from '../../client/resources.ts'
 import { choiceText } from '../../client/choice-text.ts'
-import { eventTone, costText, interruptedText, outcomeText, refusedText } from '../../client/log-lines.ts'
+import {
+  eventTone,
+  costText,
+  interruptedText,
+  outcomeText,
+  refusedText,
+  routeText,
+} from '../../client/log-lines.ts'
 import { formatDuration, formatTimeUntil, localTime } from '../../terminal/text.ts'
 import { wrap, type Line } from '../spans.ts'
 import type { Theme, Tone } from '../theme.ts'
@@ -54,7 +61,6 @@ function eventWords(event: RequestEvent): [text: string, detail: string] {
   if (refused !== undefined) return [refused, '']
   const detailText = (detail ?? '').replaceAll('_', ' ')
   if (type === 'delivery.attempted') {
-    const by = event.provider === undefined ? '' : ` by ${event.provider}`
     const details = [
       event.error ?? '',
       event.latencyMs === undefined ? '' : formatDuration(event.latencyMs),
@@ -64,7 +70,10 @@ function eventWords(event: RequestEvent): [text: string, detail: string] {
       event.providerReply ?? '',
       event.choice ? choiceText(event.choice) : '',
     ]
-    return [`${event.channel}${by}: ${outcomeText(event)}`, details.filter(Boolean).join('  ')]
+    return [
+      `${routeText(event.channel ?? 'sms', event.provider)}: ${outcomeText(event)}`,
+      details.filter(Boolean).join('  '),
+    ]
   }
   if (type === 'otp.attempt_failed') {
     const count = event.attempt === undefined ? '' : ` ${event.attempt}/${event.attemptsMax}`

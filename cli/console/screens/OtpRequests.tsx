@@ -1,5 +1,5 @@
 import { Box } from 'ink'
-import { channelName } from '../../client/log-lines.ts'
+import { routeText } from '../../client/log-lines.ts'
 import type { OtpRequest } from '../../client/resources.ts'
 import { recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
@@ -136,7 +136,7 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
 }
 
 const channelText = ({ channel, provider }: OtpRequest) =>
-  provider === null ? channelName(channel) : provider === 'inbox' ? provider : `${channel} by ${provider}`
+  provider === 'inbox' ? provider : routeText(channel, provider)
 
 /** Returns the status after `current`; null, which is all, after the last one. */
 const nextStatus = (current: OtpRequest['status'] | null): OtpRequest['status'] | null =>

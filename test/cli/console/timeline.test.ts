@@ -72,9 +72,9 @@ test('a timeline says when each step was, how long after the first, and how it w
   )
   expect(lines).toEqual([
     '→ code sent',
-    '+40 ms  ✗ sms by main: refused  unreachable  240 ms',
-    '+40 ms  ✗ sms by main: accepted, then not delivered  unreachable  240 ms',
-    '+40 ms  ● sms by main: accepted  240 ms  costs 0.0079 (estimated)  SM1',
+    '+40 ms  ✗ SMS via main: refused  unreachable  240 ms',
+    '+40 ms  ✗ SMS via main: accepted, then not delivered  unreachable  240 ms',
+    '+40 ms  ● SMS via main: accepted  240 ms  costs 0.0079 (estimated)  SM1',
     '+9 s  ▲ wrong code 1/5',
   ])
 })
