@@ -85,11 +85,10 @@ describe('install.sh with the real otpd', () => {
     const from = given()
     expect((await bed.run(['--from', from])).exitCode).toBe(0)
     const server = await startServer({ binary: bed.installed })
-    const health = async () => (await fetch(`${server.url}/v1/health`)).status
     expect((await bed.run(['--from', from])).exitCode).toBe(0)
-    expect(await health()).toBe(200)
+    await server.waitUntilReady()
     expect((await bed.run(['--uninstall'])).exitCode).toBe(0)
-    expect(await health()).toBe(200)
+    await server.waitUntilReady()
     expect(await server.stop()).toBe(0)
   })
 

@@ -53,7 +53,7 @@ test('a killed server can reuse its data directory and port at once', async () =
   await first.stop('SIGKILL')
   const second = await startServer({ home, env: { OTPD_LISTEN: listen } })
   expect(new URL(second.url).host).toBe(listen)
-  expect((await fetch(`${second.url}/v1/health`)).status).toBe(200)
+  await second.waitUntilReady()
   await second.stop()
   rmSync(home, { recursive: true, force: true })
 })

@@ -101,6 +101,10 @@ export async function startServer(options: ServerOptions = {}) {
     /** Resolves once the server has printed the text that many times. */
     waitForLog: (text: string, times = 1) =>
       Promise.race([output.waitFor(text, times), errors.waitFor(text, times)]),
+    /** Resolves once a readiness probe succeeds. One that takes longer than a second, as on a busy machine, does not. */
+    async waitUntilReady() {
+      while ((await fetch(`${url}/v1/health/ready`)).status !== 200) await Bun.sleep(20)
+    },
     /** Stops reading stderr, as a supervisor that hangs would. */
     stopReadingStderr: errors.close,
     /** Reads the setup token, which creates the first account, from the data directory. */
