@@ -206,10 +206,12 @@ describe('a check', () => {
 describe('a call without an answer', () => {
   test('ends after its time', async () => {
     answers = [{ status: -1 }]
+    const startedAt = performance.now()
     const error = await errorOf(create({ timeoutMs: 300, maxRetries: 1 }).send({ phone }))
     expect([error.name, error.code, error.status, calls.length]).toEqual(['TimeoutError', 'TIMEOUT', 0, 2])
     const own = await errorOf(create({ maxRetries: 0 }).verify({ phone, code: '1' }, { timeoutMs: 50 }))
     expect(own.name).toBe('TimeoutError')
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
   })
 
   test('ends with the signal of the caller, also between two tries', async () => {
