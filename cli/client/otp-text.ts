@@ -46,7 +46,7 @@ export function sentTitle({ phone, code }: SentOtp, request: OtpRequest | null, 
   return `${tick} Code sent to ${to} ${way}`
 }
 
-/** Formats how a code was delivered: `SMS via main, delivered`, or `inbox`. */
+/** Formats how a code was delivered: `delivered, SMS via main`, or `inbox`. */
 export function deliveryText({ channel, provider, deliveryStatus }: OtpRequest): string {
   if (provider === inboxProvider) return 'inbox'
   const way = routeText(channel, provider)

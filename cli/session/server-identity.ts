@@ -9,8 +9,8 @@ export const isOtpdHealth = ({ status, json }: HttpResponse) =>
 
 /**
  * Makes a `SendHttp` that refuses the success of a server that is not otpd, such as another program that took the port: a
- * command would report what that server never did. Every response of otpd has a request id of its own form. Behind a proxy
- * that replaces it, `GET /v1/health` tells.
+ * command would report what that server never did. The request ids of otpd begin with `req_`. Behind a proxy that replaces
+ * them, `GET /v1/health` is asked once.
  *
  * The function throws what `send` throws, and CliError UNEXPECTED_ANSWER.
  */

@@ -67,8 +67,8 @@ export type RecordedRequest = { method: string; path: string; headers: Headers; 
 export type RequestHandler = (request: RecordedRequest) => Response | Promise<Response>
 
 /**
- * Starts a server on a free port that responds with `handler` and records its requests. Responses without a request id get one
- * of otpd's form.
+ * Starts a server on a free port that responds with `handler` and records its requests. Responses without a request id get one,
+ * like those of otpd.
  */
 export function createScriptedServer(handler: RequestHandler) {
   const requests: RecordedRequest[] = []

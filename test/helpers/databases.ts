@@ -137,8 +137,8 @@ async function openTestPglite(): Promise<OpenTestDatabase> {
 }
 
 /**
- * Opens a migrated PostgreSQL database as a node does, but without time-outs of its sessions: the server ends the transaction
- * of a node that stands still for 0.7 s, as a test does on a busy machine.
+ * Opens a migrated PostgreSQL database as a node does, but without time-outs of its sessions: the server would end a transaction
+ * that is idle for 0.7 s, which happens in a test on a busy machine.
  */
 export const openPatientPostgres = (url: string, options: Partial<PostgresOptions> = {}): Database =>
   openPostgres(url, { acquireTimeoutMs: 60_000, sessionTimeoutMs: 0, ...options })

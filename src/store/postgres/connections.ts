@@ -19,7 +19,7 @@ export type PostgresOptions = {
   applicationName: string
   /** For how long a call waits for a connection, new or returned, and a group of calls for its turn. */
   acquireTimeoutMs: number
-  /** Replaces each time-out of a session and of an answer in tests, whose machine may stand still for longer; 0 is none. */
+  /** Replaces each time-out of a session and of an answer in tests, which a busy machine may pause for longer; 0 is none. */
   sessionTimeoutMs: number
   /** Called for each call that fails because the database is unavailable: see `createErrorConverter`. */
   onUnavailable?: ((code: string, denied?: string) => void) | undefined
