@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { createPrimary } from '../../../src/store/postgres/primary.ts'
 import { connectClient } from '../../../src/store/postgres/connect.ts'
 import { prepareSharedDatabase } from '../../../src/store/postgres/prepare.ts'
@@ -7,10 +7,11 @@ import { findUnusedPort } from '../../helpers/unused-port.ts'
 
 describe.skipIf(postgresPrograms === null)('a database with several servers', () => {
   let servers: PostgresServer[] = []
-  beforeEach(async () => {
+  beforeAll(async () => {
     servers = await Promise.all([startPostgresServer(), startPostgresServer()])
   })
-  afterEach(() => Promise.all(servers.map((server) => server.dispose())))
+  afterEach(() => Promise.all(servers.map((server) => setReadOnly(server, 'off'))))
+  afterAll(() => Promise.all(servers.map((server) => server.dispose())))
 
   const urlOf = (...ports: Array<number | undefined>) =>
     `postgres://otpd@${ports.map((port) => `127.0.0.1:${port}`).join(',')}/otpd?target_session_attrs=read-write`
@@ -94,5 +95,6 @@ describe.skipIf(postgresPrograms === null)('a database with several servers', ()
     expect(closed).toEqual([firstUrl])
     await primary.close()
     expect(closed).toEqual([firstUrl, secondUrl])
+    await first?.start()
   })
 })
