@@ -31,7 +31,6 @@ import {
 import { notAllowed } from '../domain/accounts/developers.ts'
 import type { Store } from '../domain/store/store.ts'
 import { splitSecrets } from '../shared/sids.ts'
-import type { Awaitable } from '../domain/model/awaitable.ts'
 
 const knownCredentialsMax = 10_000
 
@@ -86,24 +85,22 @@ export function createAppAuthenticator({
    * @param isCheckedAgain whether an operation checks the caller again
    * @throws what `check` throws
    */
-  function remember(
+  async function remember(
     presented: readonly [kind: CredentialKind, ...Array<string | undefined>],
     check: () => Promise<CallingApplication>,
     isCheckedAgain = false,
-  ): Awaitable<CallingApplication> {
+  ): Promise<CallingApplication> {
     const version = store.read.applications.configurationVersion()
     if (version === undefined && !isCheckedAgain) return check()
     const key = hash('sha256', presented.join('\n'), 'base64')
     const found = known.get(key, version ?? noVersion)
     if (found) return found
-    return check().then((checked) => {
-      const application = { ...checked, configurationVersion: version }
-      known.set(key, version ?? noVersion, application)
-      return application
-    })
+    const application = { ...(await check()), configurationVersion: version }
+    known.set(key, version ?? noVersion, application)
+    return application
   }
 
-  function authenticate(presented: Credentials, isCheckedAgain: boolean): Awaitable<CallingApplication> {
+  async function authenticate(presented: Credentials, isCheckedAgain: boolean): Promise<CallingApplication> {
     if ('accessToken' in presented) {
       const { appId, version } = readToken(presented.accessToken)
       return remember(['token', appId, `${version}`], () => checkVersion(appId, version), isCheckedAgain)
@@ -134,7 +131,7 @@ export function createAppAuthenticator({
   }
 
   return {
-    authenticate: async (presented) => authenticate(presented, false),
+    authenticate: (presented) => authenticate(presented, false),
     authenticateForOperation: (presented) => authenticate(presented, true),
 
     issueToken({ id, credentialsVersion }) {

@@ -3,7 +3,6 @@ import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import type { Rows } from '../store/operation.ts'
 import type { CallingApplication } from '../model/application.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 
 /** Credentials as received from a backend, unvalidated. */
 export type PresentedCredentials = {
@@ -40,7 +39,7 @@ export type AppAuth = {
    * it accepts credentials that matched before without a query, even if they were replaced since. So before a call that
    * never reaches its operation returns an error, it must `authenticate`.
    */
-  authenticateForOperation(credentials: Credentials): Awaitable<CallingApplication>
+  authenticateForOperation(credentials: Credentials): Promise<CallingApplication>
   /**
    * Makes a token that replaces the credentials of an application for `tokenSeconds`. It is not stored, and ends at once
    * with a rotation of secret or key, and with the application.
