@@ -4,7 +4,6 @@ import { textParam } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import type { Database } from './engine/database.ts'
 import type { Tables } from './engine/tables.ts'
-import type { Awaitable } from '../domain/model/awaitable.ts'
 
 /** Selects applications that match, deleted ones included, whose rows stay listed. */
 export function selectApplications(
@@ -26,18 +25,18 @@ export function selectApplications(
 }
 
 /** By database; an application never changes its environment. */
-const known = new WeakMap<Database, Map<string, Environment>>()
+const environmentsByDatabase = new WeakMap<Database, Map<string, Environment>>()
 
 /** Creates the look-up of the environment of an application, which may have been deleted. */
 export function createEnvironmentLookup(connection: Connection) {
   const { database } = connection
-  const environments = known.get(database) ?? new Map<string, Environment>()
-  known.set(database, environments)
+  const environments = environmentsByDatabase.get(database) ?? new Map<string, Environment>()
+  environmentsByDatabase.set(database, environments)
   const select = database.prepare(() => selectApplications(connection, ({ id }) => eq(id, textParam('id'))))
 
-  return (appId: string): Awaitable<Environment | undefined> => environments.get(appId) ?? find(appId)
-
-  async function find(appId: string): Promise<Environment | undefined> {
+  return async (appId: string): Promise<Environment | undefined> => {
+    const known = environments.get(appId)
+    if (known) return known
     const [row] = await select({ id: appId })
     if (row) environments.set(appId, row.environment)
     return row?.environment

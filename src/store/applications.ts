@@ -17,7 +17,6 @@ import { onTable, prepareFind, prepareFindColumns } from './engine/on-table.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import type { Tables } from './engine/tables.ts'
-import { andThen } from '../domain/model/awaitable.ts'
 
 /** Selects the message settings of an application in a query that joins it. */
 export const messageSettings = (applications: Tables['applications']) => pick(applications, messageFields)
@@ -49,7 +48,6 @@ export function createApplicationStore(connection: Connection): ApplicationStore
     webhookSecret: openWebhookSecret(sealing, row.id, row.webhookSecret),
   })
 
-  const ownerColumns = developerColumns(database.tables)
   // prettier-ignore
   const callerColumns = {
     ...pick(applications, [
@@ -57,7 +55,7 @@ export function createApplicationStore(connection: Connection): ApplicationStore
       'clientIdSalt', 'clientIdHash', 'clientSecretSalt', 'clientSecretHash', 'apiKeySalt', 'apiKeyHash',
       ...messageFields,
     ]),
-    ...ownerColumns,
+    ...developerColumns(database.tables),
   }
   const selectByApiKeyPreview = database.prepare(() =>
     executor
@@ -78,11 +76,6 @@ export function createApplicationStore(connection: Connection): ApplicationStore
   // Prepared because every call that is signed or has a token runs it, and every step on the ready page.
   const signingColumns = { ...callerColumns, webhookSecret: applications.webhookSecret }
   const findSigning = prepareFindColumns(connection, applications, signingColumns, 'id')
-  const stateColumns = {
-    ...pick(applications, ['status', 'credentialsVersion']),
-    developerStatus: ownerColumns.developerStatus,
-  }
-  const findCredentials = prepareFindColumns(connection, applications, stateColumns, 'id')
   const selectExisted = database.prepare(() =>
     selectApplications(connection, (table) =>
       and(eq(table.id, textParam('id')), eq(table.developerId, textParam('developerId'))),
@@ -178,18 +171,6 @@ export function createApplicationStore(connection: Connection): ApplicationStore
     configurationVersion() {
       if (executor === database.read) database.sqlite?.refresh()
       return database.sqlite?.configuration.current()
-    },
-
-    lockAndCheckCredentials(id, credentialsVersion, configurationVersion) {
-      if (
-        configurationVersion !== undefined &&
-        configurationVersion === database.sqlite?.configuration.current()
-      )
-        return 'ok'
-      const row = andThen(database.lock(executor, applications, applications.id, id), () =>
-        findCredentials({ id }),
-      )
-      return andThen(row, (application) => toCredentialState(application, credentialsVersion))
     },
   }
 }

@@ -1,8 +1,7 @@
 import { and, asc, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
-import { andThen } from '../domain/model/awaitable.ts'
 import type { DeveloperStore } from '../domain/store/developers.ts'
 import type { Connection } from './engine/connection.ts'
-import { onTable, prepareFind, prepareFindColumns } from './engine/on-table.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
 import { textParam } from './engine/query-params.ts'
 
 export function createDeveloperStore(connection: Connection): DeveloperStore {
@@ -24,8 +23,6 @@ export function createDeveloperStore(connection: Connection): DeveloperStore {
       .where(hasSubject),
   )
 
-  const findOwner = prepareFindColumns(connection, developers, { id: developers.id }, 'virtualPhone')
-
   return {
     find: (id) => rows.find(eq(developers.id, id)),
 
@@ -37,8 +34,6 @@ export function createDeveloperStore(connection: Connection): DeveloperStore {
       const { hasSession, ...developer } = row
       return { developer, hasSession }
     },
-
-    findVirtualPhoneOwner: (virtualPhone) => andThen(findOwner({ virtualPhone }), (owner) => owner?.id),
 
     findByEmail: (email) => rows.list(eq(developers.email, email)),
 

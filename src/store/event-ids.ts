@@ -3,12 +3,11 @@ import { createEventIds, type EventIds } from '../domain/model/event-ids.ts'
 import type { Connection } from './engine/connection.ts'
 import type { Database } from './engine/database.ts'
 import type { Tables } from './engine/tables.ts'
-import type { Awaitable } from '../domain/model/awaitable.ts'
 
 const idsByDatabase = new WeakMap<Database, EventIds>()
 
 /** Returns the codec of event ids. Its key is read once per database, which creates it in a migration. */
-export const loadEventIds = (connection: Connection): Awaitable<EventIds> =>
+export const loadEventIds = async (connection: Connection): Promise<EventIds> =>
   idsByDatabase.get(connection.database) ?? readEventIds(connection)
 
 async function readEventIds({ database, executor }: Connection): Promise<EventIds> {

@@ -107,7 +107,7 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
 
     async list(developerId, query) {
       const lists = database.sqlite?.lists
-      if (!lists) return loadPage(developerId, query)
+      if (!lists || !findSources) return loadPage(developerId, query)
       const { appId, environment, types, limit, beforeSeq, afterSeq } = query
       const filter = types && [...new Set(types)].map((type) => typeLists[type])
       const sources = await findSources({ developerId, appId, environment }, filter)

@@ -10,7 +10,6 @@ import {
 import { ServiceError } from '../domain/model/errors.ts'
 import type { GuardChanges, GuardStore } from '../domain/store/guard.ts'
 import { dayMs, hourMs } from '../shared/durations.ts'
-import { andThen } from '../domain/model/awaitable.ts'
 import type { Connection } from './engine/connection.ts'
 import { toCallerError } from './engine/errors.ts'
 import { inKeyOrder, valuesInKeyOrder } from './engine/key-order.ts'
@@ -60,13 +59,11 @@ export function createGuardStore(connection: Connection): GuardStore {
   const lockRows = createLockQuery(connection)
 
   return {
-    rows(keys) {
+    async rows(keys) {
       if (!cache) return lockRows(keys)
       const found = keys.map((key) => [key, cache.get(key)] as const)
       return new Map(found.filter((entry): entry is [string, GuardRow] => entry[1] !== undefined))
     },
-
-    row: (key) => (cache ? cache.get(key) : andThen(lockRows([key]), (found) => found.get(key))),
 
     async apply(changes) {
       try {

@@ -4,10 +4,8 @@ import type { Sealing } from './engine/sealing.ts'
 import type { IdempotencyRecord, IdempotencyStore } from '../domain/store/idempotency.ts'
 import type { Connection } from './engine/connection.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
-import { onTable, prepareFindColumns } from './engine/on-table.ts'
+import { onTable, prepareFind } from './engine/on-table.ts'
 import { columnsOf, insertInto } from './engine/row-writes.ts'
-import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
-import { pick } from '../shared/fields.ts'
 
 /** Stores idempotency keys with the results of their requests. */
 export function createIdempotencyStore(connection: Connection): IdempotencyStore {
@@ -17,18 +15,12 @@ export function createIdempotencyStore(connection: Connection): IdempotencyStore
   const matchesScope = (scope: IdempotencyScope) =>
     and(eq(keys.caller, scope.caller), eq(keys.route, scope.route), eq(keys.key, scope.key))
 
-  const answered = pick(keys, ['bodyHash', 'answer', 'createdAt'])
-  const findRow = prepareFindColumns(connection, keys, answered, 'caller', 'route', 'key')
+  const find = prepareFind(connection, keys, 'caller', 'route', 'key')
   const columns = columnsOf<typeof keys, IdempotencyScope & { answer: string; createdAt: number }>(keys, {
     answer: (row) => sealing.sealText('idempotency_keys.answer', idempotencyRow(row), row.answer),
   })
   const onConflict = { key: ['caller', 'route', 'key'], others: 'replace' } as const
   const save = database.writeRows(executor, insertInto(columns, { onConflict }))
-
-  const find = (scope: IdempotencyScope): Awaitable<IdempotencyRecord | undefined> => {
-    const { caller, route, key } = scope
-    return andThen(findRow({ caller, route, key }), (row) => row && openAnswer(sealing, scope, row))
-  }
 
   return {
     async claim(scope, now, expiredBefore) {
@@ -41,10 +33,9 @@ export function createIdempotencyStore(connection: Connection): IdempotencyStore
           setWhere: lte(keys.createdAt, expiredBefore),
         },
       )
-      return isClaimed ? undefined : find(scope)
+      const row = isClaimed ? undefined : await find(scope)
+      return row && openAnswer(sealing, scope, row)
     },
-
-    find,
 
     save: (answers) => save(answers.map(({ scope, answer, at }) => ({ ...scope, answer, createdAt: at }))),
 

@@ -4,7 +4,7 @@ import { createEnvironmentLookup, selectApplications } from './app-environments.
 import { textParam } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import type { ListKey, ListRange, Lists, ListSources } from './engine/sqlite-state.ts'
-import { rememberConfiguration } from './remember.ts'
+import { prepareRemembered } from './remember.ts'
 
 /** Lists of one kind of rows, for a query with or without a filter. */
 type Kind = {
@@ -17,19 +17,19 @@ type Kind = {
 type ListQuery = { developerId: string; appId?: string | undefined; environment?: Environment | undefined }
 
 /**
- * Creates the function that finds the lists of a query, on SQLite. Without a filter, a developer has a list of its own; with
+ * Creates the function that finds the lists of a query, on SQLite; PostgreSQL has none. Without a filter, a developer has a list of its own; with
  * one, those of its applications are merged, deleted ones included.
  */
 export function createListSources(connection: Connection, { developer, application }: Kind) {
   const { database } = connection
+  if (!database.sqlite) return undefined
   const findEnvironment = createEnvironmentLookup(connection)
-  const select = database.prepare(() =>
-    selectApplications(connection, (table) => eq(table.developerId, textParam('developerId'))),
+  const listApplications = prepareRemembered(
+    connection,
+    database.sqlite,
+    () => selectApplications(connection, (table) => eq(table.developerId, textParam('id'))),
+    (rows) => rows.map(({ id, environment }) => ({ owner: database.shortId(id), environment })),
   )
-  const listApplications = rememberConfiguration(connection, async (developerId) => {
-    const rows = await select({ developerId })
-    return rows.map(({ id, environment }) => ({ owner: database.shortId(id), environment }))
-  })
 
   /** @param filter numbers of an application's lists; undefined for all */
   return async (
@@ -47,7 +47,7 @@ export function createListSources(connection: Connection, { developer, applicati
         owners: [own],
         lists: environment === undefined ? Object.values(developer) : [developer[environment]],
       }
-    const apps = (await listApplications(developerId)).filter(
+    const apps = listApplications(developerId).filter(
       (app) => environment === undefined || app.environment === environment,
     )
     // Rows without an application are live.

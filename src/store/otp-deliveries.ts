@@ -23,7 +23,6 @@ import { columnsOf, insertInto, updateTable } from './engine/row-writes.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
 import type { Tables } from './engine/tables.ts'
 import { createOutcomeReportQueue } from './outcome-report-queue.ts'
-import { andThen } from '../domain/model/awaitable.ts'
 
 type Row = InferSelectModel<Tables['otpDeliveries']>
 
@@ -70,13 +69,6 @@ export function createOtpDeliveryStore(connection: Connection): OtpDeliveryStore
   const writes = createMessageWrites(database.tables)
   const insert = database.writeRows(executor, writes.insert)
   const update = database.writeRows(executor, writes.update)
-  const list = database.prepare(() =>
-    executor
-      .select()
-      .from(messages)
-      .where(eq(messages.requestId, p('requestId')))
-      .orderBy(asc(messages.messageNumber)),
-  )
   const listDue = database.prepare(() => {
     const waiting = executor
       .select()
@@ -139,8 +131,6 @@ export function createOtpDeliveryStore(connection: Connection): OtpDeliveryStore
       const [row] = await load(key)
       return row && { ...row, message: toMessage(row.message), request: toOtpRequest(sealing, row.request) }
     },
-
-    list: (requestId) => andThen(list({ requestId }), (rows) => rows.map(toMessage)),
 
     async claim({ owner, now, leaseUntil, permits }) {
       const due = await listDue({ now })

@@ -27,7 +27,6 @@ import {
   type RequestRow,
 } from './otp-request-rows.ts'
 import { createRequestLinks, isInPhoneList } from './request-links.ts'
-import { andThen } from '../domain/model/awaitable.ts'
 
 type PageFilter = OwnerShortId & {
   environment: Environment | undefined
@@ -118,10 +117,7 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
   )
 
   const findEnvironment = createEnvironmentLookup(connection)
-  const findSources = createListSources(connection, {
-    developer: requestsLists,
-    application: statusLists,
-  })
+  const findSources = createListSources(connection, { developer: requestsLists, application: statusLists })
   /** Changes the lists which have a request: that of its developer, and that of its application and its status. */
   function changeRequestLists(
     change: typeof addToList,
@@ -138,7 +134,7 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
   async function listByStatus({ status, now, limit, before, environment, ...owner }: OtpListQuery) {
     const filter = { status, pendingAt: status === 'pending' ? now : undefined }
     const lists = database.sqlite?.lists
-    if (!lists) {
+    if (!lists || !findSources) {
       if (!(await isInEnvironment(owner, environment))) return []
       const shortIds = ownerShortId(database, owner)
       return onlyOwn(await listPage({ ...filter, ...shortIds, environment, before, limit }), owner) ?? []
@@ -152,14 +148,17 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
 
   const toListed = (row: ListedRow) => toListedRequest(sealing, row)
   const toRequest = (row: RequestRow) => toOtpRequest(sealing, row)
+  async function findRequest(id: string) {
+    const row = await find({ id })
+    return row && toRequest(row)
+  }
 
   return {
-    find: (id) => andThen(find({ id }), (row) => row && toRequest(row)),
+    find: findRequest,
 
     async lock(id) {
       await database.lock(executor, otp, otp.id, id)
-      const row = await find({ id })
-      return row && toRequest(row)
+      return findRequest(id)
     },
 
     async list(query) {

@@ -1,5 +1,4 @@
 import { eq, getTableColumns, inArray, type InferSelectModel } from 'drizzle-orm'
-import { andThen } from '../domain/model/awaitable.ts'
 import type { OtpSession } from '../domain/model/session.ts'
 import type { OtpSessionStore } from '../domain/store/otp-sessions.ts'
 import type { Connection } from './engine/connection.ts'
@@ -31,6 +30,8 @@ export function createOtpSessionStore(connection: Connection): OtpSessionStore {
   const find = prepareFind(connection, sessions, 'id')
   const findByToken = prepareFind(connection, sessions, 'tokenHash')
 
+  const open = (row: Row | undefined) => row && toSession(sealing, row)
+
   return {
     async insert({ returnUrl, state, phone, locale, template, variables, ...row }) {
       const details: Details = { returnUrl, state, phone, locale, template, variables }
@@ -38,12 +39,9 @@ export function createOtpSessionStore(connection: Connection): OtpSessionStore {
       await rows.insert({ ...row, details: sealed })
     },
 
-    find: (id) => andThen(find({ id }), (row) => row && toSession(sealing, row)),
+    find: async (id) => open(await find({ id })),
 
-    async findByToken(tokenHash) {
-      const row = await findByToken({ tokenHash })
-      return row && toSession(sealing, row)
-    },
+    findByToken: async (tokenHash) => open(await findByToken({ tokenHash })),
 
     update: ({ id, status, requestId, sends }) =>
       rows.update({ status, requestId, sends }, eq(sessions.id, id)),

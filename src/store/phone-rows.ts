@@ -6,15 +6,50 @@ import {
   type PhoneUsage,
   type PhoneRecord,
 } from '../domain/model/phone-record.ts'
+import type { LoadedPhone } from '../domain/store/phones.ts'
+import type { Connection } from './engine/connection.ts'
+import type { SqliteParts } from './engine/database.ts'
 import { isDuplicate, RaceLostError } from './engine/errors.ts'
+import { prepareFindSync } from './engine/on-table.ts'
 import { columnsOf, fieldsOf, insertInto, updateTable } from './engine/row-writes.ts'
 import type { Sealing } from './engine/sealing.ts'
 import type { Tables } from './engine/tables.ts'
 
 export type PhoneRow = InferSelectModel<Tables['phones']>
 
+/** Creates the look-up of records on SQLite. The index has the keys of hashes, whose column has no ordinary index. */
+export function createPhoneLookup(connection: Connection, sqlite: SqliteParts) {
+  const { database, executor } = connection
+  const isReader = executor === database.read
+  const index = sqlite.phoneIndex[isReader ? 'committed' : 'uncommitted']
+  const findByKey = prepareFindSync(connection, sqlite, database.tables.phones, 'key')
+  return {
+    index,
+
+    find(hash: string): PhoneRow | undefined {
+      if (isReader) sqlite.refresh()
+      // Other phones may have hashes that begin alike.
+      const rows = index.keys(hash).map((key) => findByKey({ key }))
+      return rows.find((row) => row?.phoneHash === hash)
+    },
+
+    /** Finds the record of a handle that was loaded, without a row, before this transaction inserted it. */
+    findAdded(hash: string): PhoneRow | undefined {
+      const key = index.recentKey(hash)
+      return key === undefined ? undefined : findByKey({ key })
+    },
+  }
+}
+
+export const toLoadedPhone = (sealing: Sealing, row: PhoneRow): LoadedPhone => ({
+  hash: row.phoneHash,
+  row,
+  record: openRecord(sealing, row),
+  isNew: isUnused(row),
+})
+
 /** Tells whether a row was inserted for its lock alone. */
-export const isUnused = (row: PhoneRow) =>
+const isUnused = (row: PhoneRow) =>
   row.identityId === null &&
   row.newestRequest === null &&
   row.lastSentAt === 0 &&

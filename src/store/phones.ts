@@ -1,5 +1,10 @@
 import { and, desc, eq, getTableColumns, isNotNull, lt } from 'drizzle-orm'
-import { emptyRecord, type LocatedPhone, type PhoneRecord } from '../domain/model/phone-record.ts'
+import {
+  emptyRecord,
+  missingPhone,
+  type LocatedPhone,
+  type PhoneRecord,
+} from '../domain/model/phone-record.ts'
 import type { PhoneHandle, PhoneStore } from '../domain/store/phones.ts'
 import {
   type FilterPlaceholders,
@@ -12,14 +17,20 @@ import { pageAfter } from './engine/page-after.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
 import type { Connection } from './engine/connection.ts'
 import { inOrder, loadListed } from './list-reads.ts'
-import { createPhoneWrites, isUnused, openRecord, type PhoneRow } from './phone-rows.ts'
+import {
+  createPhoneLookup,
+  createPhoneWrites,
+  openRecord,
+  toLoadedPhone,
+  type PhoneRow,
+} from './phone-rows.ts'
 import type { Environment } from '../domain/model/application.ts'
 import { userLists } from './sqlite/list-numbers.ts'
 import { addToList, removeFromList, userKey, userKeyNumber } from './list-changes.ts'
-import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
 import { environments } from '../shared/otp-values.ts'
 
-const pseudonymRecords = 'phones_by_pseudonym'
+/** Name of the row in `meta` that `notePseudonymRecords` adds. */
+export const pseudonymRecords = 'phones_by_pseudonym'
 
 /** Stores the records of phones. */
 export function createPhoneStore(connection: Connection): PhoneStore {
@@ -27,9 +38,8 @@ export function createPhoneStore(connection: Connection): PhoneStore {
   const toRecord = (row: PhoneRow) => openRecord(sealing, row)
   const writes = createPhoneWrites(database.tables, sealing)
   const { phones, meta } = database.tables
-  const isReader = executor === database.read
+  const onSqlite = database.sqlite && createPhoneLookup(connection, database.sqlite)
 
-  const findByKey = prepareFind(connection, phones, 'key')
   const insert = database.writeRows(executor, writes.insert)
   const update = database.writeRows(executor, writes.update)
   // PostgreSQL
@@ -86,27 +96,10 @@ export function createPhoneStore(connection: Connection): PhoneStore {
   }
 
   /** Condition that finds a record: on SQLite by its key, as its hash has no ordinary index. */
-  const matchesHash = async (hash: string) =>
-    index ? eq(phones.key, (await findRow(hash))?.key ?? 0) : eq(phones.phoneHash, hash)
+  const matchesHash = (hash: string) =>
+    onSqlite ? eq(phones.key, onSqlite.find(hash)?.key ?? 0) : eq(phones.phoneHash, hash)
 
-  const index = database.sqlite?.phoneIndex[isReader ? 'committed' : 'uncommitted']
-
-  function findRow(hash: string): Awaitable<PhoneRow | undefined> {
-    if (!index) return findByHash({ phoneHash: hash })
-    if (isReader) database.sqlite?.refresh()
-    // SQLite has its rows at once. Those of other phones may have hashes that begin alike.
-    const rows = index.keys(hash).map((key) => findByKey({ key }) as PhoneRow | undefined)
-    return rows.find((row) => row?.phoneHash === hash)
-  }
-
-  /** Finds the record of a handle that was loaded, without a row, before this transaction inserted it. SQLite only. */
-  function findAdded(hash: string): PhoneRow | undefined {
-    const key = index?.recentKey(hash)
-    // SQLite has it at once.
-    return key === undefined ? undefined : (findByKey({ key }) as PhoneRow | undefined)
-  }
-
-  const lockRow = async (hash: string) => database.lock(executor, phones, phones.phoneHash, hash)
+  const lockRow = (hash: string) => database.lock(executor, phones, phones.phoneHash, hash)
 
   /** Locks a record on PostgreSQL; one that is missing is made. */
   async function lock(hash: string, owned: LocatedPhone): Promise<void> {
@@ -116,16 +109,18 @@ export function createPhoneStore(connection: Connection): PhoneStore {
     await lockRow(hash)
   }
 
-  const toLoaded = (hash: string, row: PhoneRow | undefined) =>
-    row && { hash, row, record: toRecord(row), isNew: isUnused(row) }
+  async function findLoaded(hash: string) {
+    const row = onSqlite ? onSqlite.find(hash) : await findByHash({ phoneHash: hash })
+    return row && toLoadedPhone(sealing, row)
+  }
 
   function saveAll(list: ReadonlyArray<{ handle: PhoneHandle; record: PhoneRecord }>): void {
     const added: Array<PhoneRecord & { hash: string; key: number }> = []
     const changed: typeof added = []
     for (const { handle, record } of list) {
       const { hash } = handle
-      const row = handle.row ?? findAdded(hash)
-      const key = row?.key ?? index?.add(hash) ?? 0
+      const row = handle.row ?? onSqlite?.findAdded(hash)
+      const key = row?.key ?? onSqlite?.index.add(hash) ?? 0
       const { developerId, environment, identity } = record
       if (identity !== null && identity.id !== row?.identityId)
         addToList(database, userLists[environment], developerId, userKey(identity.id, key))
@@ -137,22 +132,16 @@ export function createPhoneStore(connection: Connection): PhoneStore {
   }
 
   return {
-    async find(hash) {
-      const row = await findRow(hash)
-      return row && toRecord(row)
-    },
+    find: async (hash) => (await findLoaded(hash))?.record,
 
-    load(hash, owned) {
-      const row = index ? findRow(hash) : lock(hash, owned).then(() => findRow(hash))
-      return andThen(
-        row,
-        (found) => toLoaded(hash, found) ?? { hash, row: undefined, record: emptyRecord(owned), isNew: true },
-      )
+    async load(hash, owned) {
+      if (!onSqlite) await lock(hash, owned)
+      return (await findLoaded(hash)) ?? missingPhone(hash, owned)
     },
 
     async loadKept(hash) {
-      if (!index) await lockRow(hash)
-      return toLoaded(hash, await findRow(hash))
+      if (!onSqlite) await lockRow(hash)
+      return findLoaded(hash)
     },
 
     save: (handle, record) => saveAll([{ handle, record }]),
@@ -160,9 +149,9 @@ export function createPhoneStore(connection: Connection): PhoneStore {
     saveAll,
 
     async delete({ hash }) {
-      const deleted = await onTable(executor, phones).take(await matchesHash(hash))
+      const deleted = await onTable(executor, phones).take(matchesHash(hash))
       for (const { key, developerId, environment, identityId } of deleted) {
-        index?.remove(hash, key)
+        onSqlite?.index.remove(hash, key)
         if (identityId !== null)
           removeFromList(database, userLists[environment], developerId, userKey(identityId, key))
       }
@@ -178,7 +167,7 @@ export function createPhoneStore(connection: Connection): PhoneStore {
       return rows.map((row) => ({ key: row.key, hash: row.phoneHash, record: toRecord(row) }))
     },
 
-    hasPseudonymRecords: () => andThen(findMeta({ name: pseudonymRecords }), (found) => found !== undefined),
+    hasPseudonymRecords: async () => (await findMeta({ name: pseudonymRecords })) !== undefined,
 
     async notePseudonymRecords() {
       await onTable(executor, meta).insertMissing({ name: pseudonymRecords, value: '1' })

@@ -4,12 +4,14 @@ import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { RateLimit, StoredPolicy } from '../domain/model/rate-limit.ts'
 import { messageSettings, developerColumns, type CallerRow } from './applications.ts'
 import { isInPhoneList } from './request-links.ts'
+import { selectAnyBudget } from './check-budgets.ts'
 import type { Connection } from './engine/connection.ts'
 import { idempotencyRow, openAnswer } from './idempotency.ts'
+import { createRuleLookup, type RuleCache } from './list-rules.ts'
 import { toMessage } from './otp-deliveries.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
 import { toSession } from './otp-sessions.ts'
-import { isUnused, openRecord } from './phone-rows.ts'
+import { toLoadedPhone } from './phone-rows.ts'
 import { toRelayedMessage } from './relayed-messages.ts'
 import { createUsageQuery } from './rate-limits.ts'
 import { readLoadTime } from './transaction-time.ts'
@@ -21,10 +23,10 @@ export type LoadQueries = ReturnType<typeof createLoadQueries>
  * Creates the queries that read the rows of many calls at once, on PostgreSQL. Those of rows that calls change lock them,
  * in the order of their keys.
  */
-export function createLoadQueries(connection: Connection) {
+export function createLoadQueries(connection: Connection, ruleCache: RuleCache) {
   const { database, executor, sealing } = connection
   const { tables, postgres } = database
-  const { applications, otpRequests, otpDeliveries, phones, idempotencyKeys } = tables
+  const { applications, developers, otpRequests, otpDeliveries, phones, idempotencyKeys } = tables
   const { webhookEndpoints: endpoints, counters, guardRules, relayedMessages, otpSessions } = tables
   if (!postgres) throw new Error('groups of calls are read on PostgreSQL only')
 
@@ -101,15 +103,15 @@ export function createLoadQueries(connection: Connection) {
       .where(sql`${counters.name} = 'event_seq'`),
   )
 
+  const findOwners = database.prepare(() =>
+    executor.select().from(developers).where(isAny(developers.virtualPhone, 'numbers')),
+  )
+  const findAnyBudget = database.prepare(() => selectAnyBudget(connection))
+
   const byId = (rows: Awaited<ReturnType<typeof lockRequests>>) =>
     new Map(rows.map((row) => [row.id, toOtpRequest(sealing, row)]))
   const byHash = (rows: Awaited<ReturnType<typeof findPhones>>) =>
-    new Map(
-      rows.map((row) => [
-        row.phoneHash,
-        { hash: row.phoneHash, row, record: openRecord(sealing, row), isNew: isUnused(row) },
-      ]),
-    )
+    new Map(rows.map((row) => [row.phoneHash, toLoadedPhone(sealing, row)]))
 
   return {
     async credentials(ids: readonly string[]): Promise<Map<string, CallerRow>> {
@@ -161,6 +163,16 @@ export function createLoadQueries(connection: Connection) {
     subscribersOfDevelopers: async (ids: readonly string[]) =>
       groupByOwner(await subscribersOfDevelopers({ ids })),
 
+    /** Returns the rules of a developer. @param version of them, as their row has it now */
+    rules: createRuleLookup(connection, ruleCache),
+
+    /** Ids of developers by their virtual numbers. */
+    virtualPhoneOwners: async (numbers: readonly string[]) =>
+      new Map((await findOwners({ numbers })).map(({ virtualPhone, id }) => [virtualPhone ?? '', id])),
+
+    /** Tells whether a budget of 0.1.0 is left. */
+    hasOldBudgets: async () => (await findAnyBudget()).length > 0,
+
     /** Reads the time of the database, in milliseconds, and keeps it for the usages of this transaction. */
     async time(): Promise<number> {
       const [row] = await readTime()
@@ -181,13 +193,10 @@ const isAny = (column: SQLiteColumn, name: string) => sql`${column} = any(${text
 /** Ends an `order by`, and locks the rows in that order. */
 const locking = (column: SQLiteColumn) => sql`${column} for no key update`
 
-const groupByOwner = (rows: ReadonlyArray<{ owner: unknown; id: string; events: string }>) => {
-  const byOwner = new Map<string, Array<ReturnType<typeof parseSubscriber>>>()
-  for (const row of rows) {
-    const owner = String(row.owner)
-    const list = byOwner.get(owner) ?? []
-    byOwner.set(owner, list)
-    list.push(parseSubscriber(row))
-  }
-  return byOwner
-}
+const groupByOwner = (rows: ReadonlyArray<{ owner: unknown; id: string; events: string }>) =>
+  new Map(
+    [...Map.groupBy(rows, ({ owner }) => String(owner))].map(([owner, own]) => [
+      owner,
+      own.map(parseSubscriber),
+    ]),
+  )

@@ -1,11 +1,10 @@
-import type { Awaitable } from '../domain/model/awaitable.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { ListRule } from '../domain/model/list-rule.ts'
 import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 import type { RateLimit, StoredPolicy, Usage } from '../domain/model/rate-limit.ts'
 import { unused, withAdmission } from '../domain/model/rate-limit.ts'
 import type { IdempotencyRecord } from '../domain/store/idempotency.ts'
-import { emptyRecord, type CheckBudget } from '../domain/model/phone-record.ts'
+import { missingPhone, type CheckBudget } from '../domain/model/phone-record.ts'
 import type { OldBudgets } from '../domain/store/check-budgets.ts'
 import type { NamedRows, Operation, Rows } from '../domain/store/operation.ts'
 import type { Stores } from '../domain/store/store.ts'
@@ -24,7 +23,7 @@ import type { StoredRows } from './stored-rows.ts'
  */
 export function createPostgresRows(
   queries: LoadQueries,
-  tx: Pick<Stores, 'checkBudgets' | 'developers' | 'guard' | 'listRules' | 'phones'>,
+  tx: Pick<Stores, 'checkBudgets' | 'guard' | 'phones'>,
   clock: Clock,
 ): StoredRows {
   const credentials = createTable(queries.credentials)
@@ -40,7 +39,7 @@ export function createPostgresRows(
   const messages = createTable(queries.messages)
   const relayed = createTable(queries.relayed)
   const phones = createTable(queries.phones)
-  const guardRows = createTable(async (keys) => tx.guard.rows(keys))
+  const guardRows = createTable(tx.guard.rows)
   const answers = createTable<IdempotencyRecord, IdempotencyScope>((_, scopes) => queries.answers(scopes))
   const usages = createTable<Usage, RateLimit<StoredPolicy>>((_, limits) =>
     queries.usages(limits, clock.follow ? undefined : clock.now()),
@@ -50,12 +49,12 @@ export function createPostgresRows(
   const rules = new Map<string, readonly ListRule[]>()
   /** Developers whose rules are to be loaded, by their applications. */
   const developerIds = new Map<string, string>()
-  const owners = createTable((numbers) =>
-    readEach(numbers, (phone) => tx.developers.findVirtualPhoneOwner(phone)),
-  )
-  const oldBudgets = createTable<CheckBudget[], OldBudgets>((keys, wanted) =>
-    readEach(keys, (_, index) => wanted[index] && tx.checkBudgets.list(wanted[index])),
-  )
+  const owners = createTable(queries.virtualPhoneOwners)
+  const oldBudgets = createTable<CheckBudget[], OldBudgets>(async (_, wanted) => {
+    const found = new Map<string, CheckBudget[]>()
+    for (const one of wanted) found.set(budgetsKey(one), await tx.checkBudgets.list(one))
+    return found
+  })
   const unlocked = [answers, usages, subscribers, subscribersOfDevelopers]
   const rare = [owners, oldBudgets]
   // In the lock order.
@@ -89,13 +88,7 @@ export function createPostgresRows(
     messages: (id) => get(messages, id) ?? [],
     relayed: (id) => get(relayed, id),
     phone: (hash, owned) =>
-      get(phones, hash) ??
-      (isDeciding ? undefined : seenPhones.get(hash)) ?? {
-        hash,
-        row: undefined,
-        record: emptyRecord(owned),
-        isNew: true,
-      },
+      get(phones, hash) ?? (isDeciding ? undefined : seenPhones.get(hash)) ?? missingPhone(hash, owned),
     guard: { row: (key) => get(guardRows, key) },
     usage: (limit) => get(usages, limitKey(limit)) ?? unused,
     subscribers: (appId) => get(subscribers, appId) ?? [],
@@ -165,7 +158,7 @@ export function createPostgresRows(
   async function loadRules(): Promise<void> {
     for (const [id, developerId] of developerIds) {
       const version = credentials.get(id)?.rulesVersion ?? 0
-      rules.set(developerId, await tx.listRules.current(developerId, version))
+      rules.set(developerId, await queries.rules(developerId, version))
     }
     developerIds.clear()
   }
@@ -176,7 +169,7 @@ export function createPostgresRows(
     async load(calls, isGuardRead) {
       isDeciding = false
       legacy ??= {
-        hasBudgets: !(await tx.checkBudgets.isEmpty()),
+        hasBudgets: await queries.hasOldBudgets(),
         hasPseudonymRecords: await tx.phones.hasPseudonymRecords(),
       }
       await lookUp(calls)
@@ -266,19 +259,6 @@ function createTable<V, W = undefined>(
       loaded.clear()
     },
   }
-}
-
-/** Reads rows one by one: almost no call needs them. */
-async function readEach<V>(
-  keys: readonly string[],
-  read: (key: string, index: number) => Awaitable<V | undefined>,
-): Promise<Map<string, V>> {
-  const found = new Map<string, V>()
-  for (const [index, key] of keys.entries()) {
-    const value = await read(key, index)
-    if (value !== undefined) found.set(key, value)
-  }
-  return found
 }
 
 /** Waits for statements that were sent together. @throws the error of the first that failed */

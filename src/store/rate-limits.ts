@@ -17,11 +17,10 @@ export function createRateLimitStore(connection: Connection): RateLimitStore {
   const { database, executor } = connection
   if (database.postgres) return createRateLimitRows(connection, database.postgres.admissionTable)
   const { admissions, refresh } = database.sqlite
-  if (executor !== database.read) return admissions
   return {
     ...admissions,
-    usage(limit, now) {
-      refresh()
+    async usage(limit, now) {
+      if (executor === database.read) refresh()
       return admissions.usage(limit, now)
     },
   }

@@ -1,5 +1,4 @@
 import { and, eq, isNull, type InferSelectModel } from 'drizzle-orm'
-import { andThen } from '../domain/model/awaitable.ts'
 import type { RelayedMessage } from '../domain/model/relayed-message.ts'
 import type { RelayedMessageStore } from '../domain/store/relayed-messages.ts'
 import type { Connection } from './engine/connection.ts'
@@ -25,7 +24,6 @@ export function createRelayedMessageStore(connection: Connection): RelayedMessag
   const { database, executor, sealing } = connection
   const { relayedMessages: messages } = database.tables
   const rows = onTable(executor, messages)
-  const find = prepareFind(connection, messages, 'id')
   const findByMessageId = prepareFind(connection, messages, 'provider', 'messageId')
 
   return {
@@ -46,8 +44,6 @@ export function createRelayedMessageStore(connection: Connection): RelayedMessag
       const isOwn = and(eq(messages.id, requestId), eq(messages.provider, provider), hasNoMessageId)
       return (await rows.find(isOwn))?.id
     },
-
-    find: (id) => andThen(find({ id }), (row) => row && toRelayedMessage(sealing, row)),
 
     async update({ id, status, messageId, outcome, chargedPrice }) {
       await rows.update({ status, messageId, outcome, chargedPrice }, eq(messages.id, id))

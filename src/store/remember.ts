@@ -1,19 +1,21 @@
 import { createVersionedCache } from '../domain/model/versioned-cache.ts'
 import type { Connection } from './engine/connection.ts'
-import { andThen, type Awaitable } from '../domain/model/awaitable.ts'
+import type { Preparable, SqliteParts } from './engine/database.ts'
 
 const entriesMax = 10_000
 
 /**
- * Remembers what `read` returns for an id while the version of the configuration is the same. On PostgreSQL, where other nodes
- * write too, it reads every time.
+ * Prepares a query of configuration on SQLite, and remembers what it returns while the version of the configuration is the same.
+ *
+ * @param build has a placeholder `id`
  */
-export function rememberConfiguration<T>(
+export function prepareRemembered<R, T>(
   { database, executor }: Connection,
-  read: (id: string) => Awaitable<T>,
-): (id: string) => Awaitable<T> {
-  const { sqlite } = database
-  if (!sqlite) return read
+  sqlite: SqliteParts,
+  build: () => Preparable<R>,
+  parse: (rows: R, id: string) => T,
+): (id: string) => T {
+  const select = sqlite.prepare(build)
   const cache = createVersionedCache<T>(entriesMax)
   const isReader = executor === database.read
   return (id) => {
@@ -21,9 +23,8 @@ export function rememberConfiguration<T>(
     const version = sqlite.configuration.current()
     const known = cache.get(id, version)
     if (known !== undefined) return known
-    return andThen(read(id), (value) => {
-      cache.set(id, version, value)
-      return value
-    })
+    const value = parse(select({ id }), id)
+    cache.set(id, version, value)
+    return value
   }
 }

@@ -113,7 +113,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       inbox,
       backfills: createBackfillStore(connection),
       leases: createLeaseStore(connection, needs.clock),
-      listRules: createListRuleStore(connection, ruleCache),
+      listRules: createListRuleStore(connection),
       loginAttempts: createLoginAttemptStore(connection),
       oldIdentities: createOldIdentityStore(connection),
       otpDeliveries: createOtpDeliveryStore(connection),
@@ -138,8 +138,8 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       webhookOutbox,
     }
     const stored = database.postgres
-      ? createPostgresRows(createLoadQueries(connection), tables, clock)
-      : createSqliteRows(tables, clock)
+      ? createPostgresRows(createLoadQueries(connection, ruleCache), tables, clock)
+      : createSqliteRows(connection, database.sqlite, clock)
     /** Takes the notices of a body, or of the calls of a transaction, to give them once it is on disk. */
     function takeNotices(): () => void {
       const taken = notices

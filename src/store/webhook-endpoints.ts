@@ -6,9 +6,7 @@ import { onTable } from './engine/on-table.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import { openWebhookSecret } from './applications.ts'
-import { rememberConfiguration } from './remember.ts'
 import { openHeaders, sealHeaders } from './webhook-headers.ts'
-import { andThen } from '../domain/model/awaitable.ts'
 
 export function createWebhookEndpointStore(
   connection: Connection,
@@ -27,19 +25,7 @@ export function createWebhookEndpointStore(
     headers: openHeaders(sealing, row.id, row.headers) ?? {},
   })
 
-  // Sorted by id, so that transactions lock endpoints in the same order (no deadlock).
-  const subscribersOf = (owner: SQLiteColumn) => {
-    const select = database.prepare(() =>
-      executor
-        .select({ id: endpoints.id, events: endpoints.events })
-        .from(endpoints)
-        .where(eq(owner, textParam('owner')))
-        .orderBy(endpoints.id),
-    )
-    return rememberConfiguration(connection, (id) =>
-      andThen(select({ owner: id }), (found) => found.map(parseSubscriber)),
-    )
-  }
+  const subscribers = database.prepare(() => selectSubscribers(connection, endpoints.appId))
   const { dueAt: _dueAt, ...columns } = getTableColumns(endpoints)
   const list = prepareFiltered(
     database,
@@ -86,8 +72,7 @@ export function createWebhookEndpointStore(
 
     list: async (query) => (await list(query)).map(parseRow),
 
-    subscribers: subscribersOf(endpoints.appId),
-    subscribersOfDeveloper: subscribersOf(endpoints.developerId),
+    subscribers: async (appId) => (await subscribers({ id: appId })).map(parseSubscriber),
 
     async lockApplication(developerId, appId) {
       await database.lock(executor, applications, applications.id, appId)
@@ -156,6 +141,16 @@ export function createWebhookEndpointStore(
       return deleted.length === 1
     },
   }
+}
+
+/** Selects the endpoints of an owner, in the order of their ids, so that transactions lock them in the same order (no deadlock). */
+export function selectSubscribers({ database, executor }: Connection, owner: SQLiteColumn) {
+  const { webhookEndpoints: endpoints } = database.tables
+  return executor
+    .select({ id: endpoints.id, events: endpoints.events })
+    .from(endpoints)
+    .where(eq(owner, textParam('id')))
+    .orderBy(endpoints.id)
 }
 
 /** Parses an endpoint for those who write events. */

@@ -9,6 +9,7 @@ import type {
 } from '../domain/store/webhook-outbox.ts'
 import { createEnvironmentLookup } from './app-environments.ts'
 import type { Connection } from './engine/connection.ts'
+import type { SqliteParts } from './engine/database.ts'
 import { columnsOf, insertInto, type RowWrite, rowsOf } from './engine/row-writes.ts'
 import type { Tables } from './engine/tables.ts'
 import { afterLastSeq } from './event-ids.ts'
@@ -28,14 +29,45 @@ export type OutboxNeeds = Pick<DeliveryQueue, 'offerLease'> & {
  */
 export function createDeliveryInsertion(
   connection: Connection,
-  { offerLease, onDelivery, onLeased }: OutboxNeeds,
+  needs: OutboxNeeds,
 ): Pick<WebhookOutboxStore, 'insert' | 'lockEndpoints'> {
   const { database, executor } = connection
+  const insert = database.writeRows(executor, insertDeliveries(database.tables))
+  const insertOne = database.sqlite && createInsertion(connection, database.sqlite, needs, insert)
+  // PostgreSQL
+  const makeDue = database.writeRows(executor, makeEndpointsDue)
+  const findEnvironment = createEnvironmentLookup(connection)
+
+  return {
+    lockEndpoints(endpointIds, now) {
+      if (database.postgres) makeDue(endpointIds.map((id) => ({ id, dueAt: now })))
+    },
+
+    async insert(list) {
+      if (insertOne) {
+        for (const delivery of list) {
+          const { appId } = delivery
+          insertOne(delivery, appId !== null && (await findEnvironment(appId)) === 'test')
+        }
+      } else {
+        insert(list.map((delivery) => ({ ...delivery, status: 'pending', nextAttemptAt: delivery.now })))
+        needs.onDelivery()
+      }
+    },
+  }
+}
+
+/** Creates the insertion of a delivery on SQLite, which leases it if it can be sent at once. */
+function createInsertion(
+  { database, executor }: Connection,
+  sqlite: SqliteParts,
+  { offerLease, onDelivery, onLeased }: OutboxNeeds,
+  insert: (rows: readonly DeliveryRow[]) => void,
+) {
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = database.tables
   const p = sql.placeholder
-
-  // SQLite. The result is later than `now` only if nothing else is due, and the endpoint is not failing.
-  const setDue = database.prepare(() =>
+  // The result is later than `now` only if nothing else is due, and the endpoint is not failing.
+  const setDue = sqlite.prepare(() =>
     executor
       .update(endpoints)
       .set({
@@ -46,24 +78,18 @@ export function createDeliveryInsertion(
       .where(eq(endpoints.id, p('endpointId')))
       .returning({ dueAt: endpoints.dueAt, status: endpoints.status }),
   )
-  // SQLite. The condition on `lease_until` is explained at `leasedDeliveries`.
-  const countLeased = database.prepare(() =>
+  // The condition on `lease_until` is explained at `leasedDeliveries`.
+  const countLeased = sqlite.prepare(() =>
     executor
       .select({ count: count() })
       .from(deliveries)
       .where(sql`endpoint_id = ${p('endpointId')} and lease_owner is not null and lease_until > 0`),
   )
-  const insert = database.writeRows(executor, insertDeliveries(database.tables))
-  // PostgreSQL
-  const makeDue = database.writeRows(executor, makeEndpointsDue)
-  const findEnvironment = createEnvironmentLookup(connection)
 
-  /** Inserts a delivery on SQLite, and leases it if it can be sent at once. */
-  function insertOne({ payload, developerId, ...delivery }: NewDelivery, isTest: boolean): void {
+  return ({ payload, developerId, ...delivery }: NewDelivery, isTest: boolean): void => {
     const { id, endpointId, now } = delivery
     const lease = offerLease(now, { developerId, isTest })
-    // SQLite has its rows at once.
-    const [endpoint] = setDue({ endpointId, now, leaseUntil: lease?.leaseUntil ?? now }) as EndpointState[]
+    const [endpoint] = setDue({ endpointId, now, leaseUntil: lease?.leaseUntil ?? now })
     // The endpoint was deleted concurrently, after its subscription was read.
     if (!endpoint) return
     if (endpoint.status === 'disabled') {
@@ -72,7 +98,7 @@ export function createDeliveryInsertion(
     }
     changeDeliveryLists(database, delivery, { from: [], to: 'pending' })
     const canBeLeased = lease && endpoint.dueAt !== null && endpoint.dueAt > now
-    const [leased] = canBeLeased ? (countLeased({ endpointId }) as Array<{ count: number }>) : []
+    const [leased] = canBeLeased ? countLeased({ endpointId }) : []
     if (lease && leased && leased.count < sendsPerEndpointMax) {
       const { leaseUntil } = lease
       insert([{ ...delivery, status: 'pending', nextAttemptAt: now, lease }])
@@ -82,27 +108,7 @@ export function createDeliveryInsertion(
       onDelivery()
     }
   }
-
-  return {
-    lockEndpoints(endpointIds, now) {
-      if (database.postgres) makeDue(endpointIds.map((id) => ({ id, dueAt: now })))
-    },
-
-    async insert(list) {
-      if (!database.postgres) {
-        for (const delivery of list) {
-          const { appId } = delivery
-          insertOne(delivery, appId !== null && (await findEnvironment(appId)) === 'test')
-        }
-      } else {
-        insert(list.map((delivery) => ({ ...delivery, status: 'pending', nextAttemptAt: delivery.now })))
-        onDelivery()
-      }
-    },
-  }
 }
-
-type EndpointState = { dueAt: number | null; status: 'enabled' | 'disabled' }
 
 const isEnabled = `exists (select from webhook_endpoints where id = given.endpoint_id and status = 'enabled')`
 

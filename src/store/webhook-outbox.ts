@@ -6,14 +6,13 @@ import type {
   WebhookOutboxStore,
 } from '../domain/store/webhook-outbox.ts'
 import { onTable } from './engine/on-table.ts'
-import { andThen } from '../domain/model/awaitable.ts'
 import { type FilterPlaceholders, prepareFiltered } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import { createDeliveryInsertion, type OutboxNeeds } from './webhook-insertion.ts'
 import type { PermitHolder } from '../domain/model/fair-permits.ts'
 import { sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
 import { changeDeliveryLists } from './list-changes.ts'
-import { rememberConfiguration } from './remember.ts'
+import { prepareRemembered } from './remember.ts'
 import {
   earliestDue,
   leasedDeliveries,
@@ -81,7 +80,7 @@ export function createWebhookOutboxStore(connection: Connection, needs: OutboxNe
   const loadStored = prepareFiltered(database, ({ ids }: FilterPlaceholders<{ ids: readonly string[] }>) =>
     selectMessages(connection, and(sql`${deliveries.id} in ${ids}`, sql`${endpoints.status} = 'enabled'`)),
   )
-  const selectTarget = database.prepare(() =>
+  const selectTarget = () =>
     executor
       .select({
         endpointId: endpoints.id,
@@ -92,11 +91,10 @@ export function createWebhookOutboxStore(connection: Connection, needs: OutboxNe
       })
       .from(endpoints)
       .innerJoin(applications, eq(applications.id, endpoints.appId))
-      .where(sql`${endpoints.id} = ${p('id')} and ${endpoints.status} = 'enabled'`),
-  )
-  const findTarget = rememberConfiguration(connection, (id) =>
-    andThen(selectTarget({ id }), ([row]) => row && openTarget(sealing, row)),
-  )
+      .where(sql`${endpoints.id} = ${p('id')} and ${endpoints.status} = 'enabled'`)
+  const findTarget =
+    database.sqlite &&
+    prepareRemembered(connection, database.sqlite, selectTarget, ([row]) => row && openTarget(sealing, row))
 
   /** Matches the delivery while the claim's lease is the latest one (fencing). */
   const isLeasedByClaim = and(
@@ -194,9 +192,9 @@ export function createWebhookOutboxStore(connection: Connection, needs: OutboxNe
       const messages: StoredWebhookMessage[] = []
       const ids: string[] = []
       for (const { id, endpointId, payload } of list) {
-        const target = payload && (await findTarget(endpointId))
-        if (!payload) ids.push(id)
-        else if (target) messages.push({ ...target, ...payload, deliveryId: id })
+        const target = payload && findTarget?.(endpointId)
+        if (target) messages.push({ ...target, ...payload, deliveryId: id })
+        else if (!payload || !findTarget) ids.push(id)
       }
       if (ids.length === 0) return messages
       return [...messages, ...(await openMessages(connection, await loadStored({ ids })))]

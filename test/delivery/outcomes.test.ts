@@ -191,8 +191,8 @@ describeEachDatabase('the outcome of a request', (database) => {
     if (!key) throw new Error('nothing was due')
     const dueAt = now + minuteMs
     await store.write(async (tx) => {
-      const [message] = await tx.otpDeliveries.list(requestId)
-      if (message) tx.otpDeliveries.update([{ ...message, reportDueAt: dueAt }])
+      const loaded = await tx.otpDeliveries.load(key)
+      if (loaded) tx.otpDeliveries.update([{ ...loaded.message, reportDueAt: dueAt }])
     })
     await store.write((tx) => tx.otpDeliveries.reports.endLease(key, leaseUntil, null))
     expect(await dueTimes(requestId)).toEqual([dueAt])

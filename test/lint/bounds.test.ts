@@ -62,7 +62,6 @@ const shortLived: ReadonlySet<string> = new Set([
   'src/domain/upkeep/guard-backfills.ts',
   'src/store/engine/key-order.ts',
   'src/store/guard.ts',
-  'src/store/postgres-queries.ts',
   'src/store/postgres-rows.ts',
 ])
 

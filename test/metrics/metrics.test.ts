@@ -111,7 +111,7 @@ describe('the metrics', () => {
       pendingMessages: () => Promise.resolve(3),
     })
     const { promise, resolve } = Promise.withResolvers<undefined>()
-    const write = metrics.instrumentWrites(slowStore(promise)).write(() => {})
+    const write = metrics.instrumentWrites(slowStore(promise)).write(async () => {})
     const lengths = async () => {
       const samples = await read(metrics)
       return [

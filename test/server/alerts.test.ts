@@ -164,7 +164,7 @@ describeEachDatabase('a day with every fault', (database) => {
 
       const today = () => Math.floor(clock.now() / dayMs)
       const count = (day: number, sent: number, verified: number) =>
-        store.write((tx) =>
+        store.write(async (tx) =>
           tx.analytics.addBreakdown([
             {
               key: {
@@ -312,7 +312,7 @@ describeEachDatabase('a day with every fault', (database) => {
       channel: 'sms',
       provider: 'main',
     } as const
-    await store.write((tx) =>
+    await store.write(async (tx) =>
       tx.analytics.addBreakdown(
         Array.from({ length: 8 }, (_, index) => ({
           key: { ...key, day: today - index },

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { describeEachDatabase } from '../helpers/databases.ts'
+import { readRows } from '../helpers/read-rows.ts'
 import { createTestService, type TestDeveloper, type TestService } from '../helpers/service.ts'
 
 type Listed = Array<{ id: string; appId: string; type: string }>
@@ -75,10 +76,13 @@ describeEachDatabase('applications', (database) => {
   })
 
   test('rotating the key or secret makes earlier checks stale, rotating the webhook secret does not', async () => {
-    const { id } = await service.createApplication(owner)
-    const recheck = (version: number) =>
-      service.store.write((tx) => tx.applications.lockAndCheckCredentials(id, version))
-    const { applications } = service.services
+    const { id, ...credentials } = await service.createApplication(owner)
+    const { applications, appAuth } = service.services
+    const { configurationVersion: _, ...caller } = await appAuth.authenticate(credentials)
+    const recheck = (credentialsVersion: number) =>
+      readRows(service.store, { application: caller }, (rows) =>
+        rows.credentialState({ ...caller, credentialsVersion }),
+      )
     expect(await recheck(1)).toBe('ok')
     await applications.rotate(owner.developer, id, 'webhook_secret')
     expect(await recheck(1)).toBe('ok')

@@ -9,6 +9,7 @@ import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, openTestSqlite } from '../helpers/databases.ts'
 import { testKeys } from '../helpers/keys.ts'
 import { unlimitedPlans } from '../helpers/plans.ts'
+import { readRows } from '../helpers/read-rows.ts'
 import { createTestService, type TestDeveloper, type TestService } from '../helpers/service.ts'
 import { unsharedPermits } from '../domain/webhooks/fixture.ts'
 
@@ -45,12 +46,7 @@ describe('credentials that are remembered', () => {
       rotate: async (tx: Pick<Stores, 'applications'>) =>
         expect(await tx.applications.rotate(owner.developer.id, id, fresh, 1)).toBe(true),
       revalidate: async (of: CallingApplication) =>
-        unwrap(
-          await service.store.decide({
-            preload: { first: () => ({ application: of }) },
-            decide: (rows) => ({ result: readRefusal(rows, of), changes: [] }),
-          }),
-        ),
+        unwrap(await readRows(service.store, { application: of }, (rows) => readRefusal(rows, of))),
     }
   }
   const nextTurn = () => new Promise(setImmediate)
@@ -148,11 +144,13 @@ describeEachDatabase('the configurationVersion of the configuration', (database,
     const created = await service.request<{ id: string }>('POST', '/v1/webhooks', { as: owner, body })
     return { appId, id: created.data.id }
   }
-  const subscribers = (appId: string) =>
-    service.store.write(async (tx) => [
-      ...(await tx.webhookEndpoints.subscribers(appId)),
-      ...(await tx.webhookEndpoints.subscribersOfDeveloper(owner.developer.id)),
+  function subscribers(appId: string) {
+    const { id: developerId } = owner.developer
+    return readRows(service.store, { subscribers: appId, subscribersOfDeveloper: developerId }, (rows) => [
+      ...rows.subscribers(appId),
+      ...rows.subscribersOfDeveloper(developerId),
     ])
+  }
 
   test('moves with every write that authentication or the list of subscribers reads', async () => {
     const { id: developerId } = owner.developer

@@ -85,6 +85,14 @@ export const emptyRecord = (owned: LocatedPhone): PhoneRecord => ({
   lastSentAt: 0,
 })
 
+/** Returns the empty record of a phone that has none, as one that was loaded. */
+export const missingPhone = (hash: string, owned: LocatedPhone) => ({
+  hash,
+  row: undefined,
+  record: emptyRecord(owned),
+  isNew: true,
+})
+
 /** 144 bits: the first 53 find the row, the others tell it from another phone's. */
 const form: HashForm = (digest) => digest.toString('base64url').slice(0, 24)
 

@@ -4,8 +4,8 @@ import { phoneSpellings } from '../model/canonical-phone.ts'
 import { upgradeContext } from '../model/context.ts'
 import { indexHashes, type Keys } from '../model/keys.ts'
 import {
-  emptyRecord,
   hashOwnedPhone,
+  missingPhone,
   trustOfCall,
   ownedPhoneHashes,
   type CheckBudget,
@@ -139,7 +139,7 @@ export async function loadPhone(
   }
   const budgets = await tx.checkBudgets.list(oldBudgetsOf(keys, owned))
   const rows: PhoneRows = {
-    phone: (hash) => loaded.get(hash) ?? { hash, row: undefined, record: emptyRecord(owned), isNew: true },
+    phone: (hash) => loaded.get(hash) ?? missingPhone(hash, owned),
     hasPseudonymRecords: () => hasPseudonymRecords,
     oldBudgets: () => budgets,
   }

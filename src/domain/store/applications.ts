@@ -6,7 +6,6 @@ import type {
   FreshCredential,
   ApplicationCredentials,
 } from '../model/application.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
 export type ApplicationListQuery = {
@@ -45,18 +44,6 @@ export type ApplicationStore = {
    * when that is committed, and when another process has committed. Undefined on PostgreSQL, where other nodes write.
    */
   configurationVersion(): number | undefined
-  /**
-   * Locks the application until the transaction ends, and checks whether the credentials of a request are still valid.
-   *
-   * @param configurationVersion under which they were valid: while it is the same, they are
-   * @returns `stale` if a credential was replaced or the application was deleted, `not_allowed` if its developer is
-   *   disabled
-   */
-  lockAndCheckCredentials(
-    id: string,
-    credentialsVersion: number,
-    configurationVersion?: number,
-  ): Awaitable<CredentialState>
 }
 
 /** `stale`: a credential was replaced, or the application deleted; `not_allowed`: its developer is disabled. */

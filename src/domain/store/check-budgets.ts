@@ -1,4 +1,3 @@
-import type { Awaitable } from '../model/awaitable.ts'
 import type { CheckBudget } from '../model/phone-record.ts'
 import type { DeleteOldest } from './delete-oldest.ts'
 
@@ -12,11 +11,9 @@ export type OldBudgets = { developerId: string; phoneHashes: readonly string[] }
  * phones, and disappear within 30 days of the upgrade.
  */
 export type CheckBudgetStore = {
-  list(budgets: OldBudgets): Awaitable<CheckBudget[]>
+  list(budgets: OldBudgets): Promise<CheckBudget[]>
   /** @returns how many */
   delete(budgets: OldBudgets): Promise<number>
-  /** Tells whether no budget is left. */
-  isEmpty(): Awaitable<boolean>
   deleteByPhone(phoneHashes: readonly string[]): Promise<void>
   /** @returns how many */
   deleteByApplication(appId: string): Promise<number>

@@ -1,4 +1,3 @@
-import type { Awaitable } from '../model/awaitable.ts'
 import type { Developer, DeveloperChanges } from '../model/developer.ts'
 
 export type DeveloperStore = {
@@ -14,8 +13,6 @@ export type DeveloperStore = {
     subject: string,
     sessionId: string | null,
   ): Promise<{ developer: Developer; hasSession: boolean } | undefined>
-  /** Finds the id of the developer with a virtual phone number. */
-  findVirtualPhoneOwner(phone: string): Awaitable<string | undefined>
   /** Several may match: one person may have two subjects at an external provider. */
   findByEmail(email: string): Promise<Developer[]>
   /** Lists all, oldest first. */

@@ -1,5 +1,4 @@
 import type { GuardDecisions, GuardRow } from '../model/guard.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 
 /**
  * Rows that a call of the guard changed, as they are after it, by their keys. Decisions are added to those in the table.
@@ -21,8 +20,7 @@ export type GuardRows = {
 
 /** Stores what the guard counts. Prefixes, networks and devices appear only as keyed hashes. */
 export type GuardStore = {
-  rows(keys: readonly string[]): Awaitable<ReadonlyMap<string, GuardRow>>
-  row(key: string): Awaitable<GuardRow | undefined>
+  rows(keys: readonly string[]): Promise<ReadonlyMap<string, GuardRow>>
   /**
    * Writes rows whole, and adds decisions, in the order of their keys. The caller has read the rows in this transaction.
    *

@@ -1,5 +1,4 @@
 import type { IdempotencyScope } from '../model/idempotency.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 import type { DeleteOldest } from './delete-oldest.ts'
 
 /** A stored result. `answer` is null while the first call of a console route is in progress. */
@@ -13,7 +12,6 @@ export type IdempotencyStore = {
    * @returns undefined when this call now holds the key, otherwise the earlier call's record
    */
   claim(scope: IdempotencyScope, now: number, expiredBefore: number): Promise<IdempotencyRecord | undefined>
-  find(scope: IdempotencyScope): Awaitable<IdempotencyRecord | undefined>
   /** Saves the results of calls; each replaces an expired one or its own. */
   save(results: ReadonlyArray<{ scope: IdempotencyScope; answer: string; at: number }>): void
   finish(scope: IdempotencyScope, result: string): Promise<void>

@@ -1,16 +1,9 @@
-import type { Awaitable } from '../model/awaitable.ts'
 import type { ListRule } from '../model/list-rule.ts'
 
 /** Stores the rules that developers made for the guard. */
 export type ListRuleStore = {
   /** Lists the rules of a developer, newest first, also those that have expired. */
   list(developerId: string): Promise<readonly ListRule[]>
-  /**
-   * Returns the same list from memory if it has not changed.
-   *
-   * @param version of the list, as its row has it now. SQLite needs none: it notices every change of the configuration
-   */
-  current(developerId: string, version?: number): Awaitable<readonly ListRule[]>
   /** Replaces the rules of a developer. The caller must hold the row lock on the developer. */
   save(developerId: string, rules: readonly ListRule[]): Promise<void>
   /** Lists developers who have expired rules. */

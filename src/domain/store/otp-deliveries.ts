@@ -2,7 +2,6 @@ import type { FairPermits } from '../model/fair-permits.ts'
 import type { MessageKey, Message, LoadedMessage, ClaimedMessage } from '../model/message.ts'
 import type { Receipt } from '../model/delivery.ts'
 import type { OutcomeReportQueue } from './outcome-report-queue.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 import type { DeleteOldest } from './delete-oldest.ts'
 
 /** Transactional outbox of messages to phones. Holds neither codes nor texts, which each attempt derives. */
@@ -14,8 +13,6 @@ export type OtpDeliveryStore = {
   /** Writes the fields that change after the insertion. The caller has locked the messages. */
   update(messages: readonly Message[]): void
   load(key: MessageKey): Promise<LoadedMessage | undefined>
-  /** Lists the messages of one request, oldest first. The caller has locked the request. */
-  list(requestId: string): Awaitable<Message[]>
 
   /**
    * Leases due messages exclusively until `leaseUntil`, while `permits` has one for their developer. Developers take turns,

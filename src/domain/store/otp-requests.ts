@@ -1,5 +1,4 @@
 import type { ListedRequest, OtpStatus, OtpRequest } from '../model/request.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 import type { DeleteOldest } from './delete-oldest.ts'
 
@@ -21,7 +20,7 @@ export type OtpListQuery = OtpFilter & {
 export type OldRequest = Pick<OtpRequest, 'id' | 'developerId' | 'environment' | 'phone' | 'country'>
 
 export type OtpRequestStore = {
-  find(id: string): Awaitable<OtpRequest | undefined>
+  find(id: string): Promise<OtpRequest | undefined>
   /** Finds a request and locks it until the transaction ends. */
   lock(id: string): Promise<OtpRequest | undefined>
   list(query: OtpListQuery): Promise<ListedRequest[]>

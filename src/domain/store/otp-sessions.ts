@@ -1,11 +1,10 @@
-import type { Awaitable } from '../model/awaitable.ts'
 import type { OtpSession } from '../model/session.ts'
 import type { DeleteOldest } from './delete-oldest.ts'
 
 /** Sessions of the ready page. */
 export type OtpSessionStore = {
   insert(session: OtpSession): Promise<void>
-  find(id: string): Awaitable<OtpSession | undefined>
+  find(id: string): Promise<OtpSession | undefined>
   /** Finds a session by the hash of the token in its link. */
   findByToken(tokenHash: string): Promise<OtpSession | undefined>
   /** Writes what changes after the insertion: status and request. The caller has locked the session. */

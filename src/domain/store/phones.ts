@@ -1,5 +1,4 @@
 import type { LocatedPhone, PhoneRecord } from '../model/phone-record.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 import type { OldBudgets } from './check-budgets.ts'
 import type { Environment } from '../../shared/otp-values.ts'
 
@@ -26,9 +25,9 @@ export type PhoneStore = {
    *
    * @param owned of the empty record that is returned if there is none; the caller saves it
    */
-  load(hash: string, owned: LocatedPhone): Awaitable<LoadedPhone>
+  load(hash: string, owned: LocatedPhone): Promise<LoadedPhone>
   /** Loads a record and locks it as `load`, but makes none: undefined if it was deleted since it was read. */
-  loadKept(hash: string): Awaitable<LoadedPhone | undefined>
+  loadKept(hash: string): Promise<LoadedPhone | undefined>
   save(handle: PhoneHandle, record: PhoneRecord): void
   saveAll(list: ReadonlyArray<{ handle: PhoneHandle; record: PhoneRecord }>): void
   delete(handle: PhoneHandle): Promise<void>
@@ -45,6 +44,6 @@ export type PhoneStore = {
   /** Lists all records in key order, after the one with `afterKey`. */
   scan(afterKey: number, limit: number): Promise<Array<{ key: number; hash: string; record: PhoneRecord }>>
   /** Tells whether records were moved from 0.1.0 whose number was a pseudonym already: see `moveIdentities`. */
-  hasPseudonymRecords(): Awaitable<boolean>
+  hasPseudonymRecords(): Promise<boolean>
   notePseudonymRecords(): Promise<void>
 }

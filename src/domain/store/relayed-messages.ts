@@ -1,5 +1,4 @@
 import type { Receipt } from '../model/delivery.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 import type { RelayedMessage } from '../model/relayed-message.ts'
 import type { DeleteOldest } from './delete-oldest.ts'
 
@@ -11,7 +10,6 @@ export type RelayedMessageStore = {
     provider: string,
     receipt: Pick<Receipt, 'messageId' | 'requestId'>,
   ): Promise<string | undefined>
-  find(id: string): Awaitable<RelayedMessage | undefined>
   /** Writes what changes after the insertion: status, message id and outcome. The caller has locked the message. */
   update(message: RelayedMessage): Promise<void>
   /**

@@ -38,7 +38,6 @@ import type { TotpSecretStore } from './totp-secrets.ts'
 import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
 import type { WebhookEndpointStore } from './webhook-endpoints.ts'
 import type { WebhookOutboxStore } from './webhook-outbox.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 import type { RowChanges } from '../model/due-worker.ts'
 import type { WriteOptions } from '../model/write-options.ts'
 
@@ -116,7 +115,7 @@ export type Store<Names extends keyof Stores = keyof Stores> = {
    *
    * @throws UNAVAILABLE the database cannot be written right now
    */
-  write<T>(body: (tx: Pick<Stores, Names>) => Awaitable<T>, options?: WriteOptions): Promise<T>
+  write<T>(body: (tx: Pick<Stores, Names>) => Promise<T>, options?: WriteOptions): Promise<T>
 
   /**
    * Runs an operation and resolves with its result once its changes are durable. Operations that run at the same time

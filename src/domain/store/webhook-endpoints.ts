@@ -5,7 +5,6 @@ import type {
   EndpointWithApplication,
   DisabledReason,
 } from '../model/webhook-endpoint.ts'
-import type { Awaitable } from '../model/awaitable.ts'
 import type { EventSubscriber } from './operation.ts'
 
 type StoredChanges = Omit<EndpointChanges, 'headers'> & { headers?: EndpointHeaders }
@@ -24,9 +23,7 @@ export type WebhookEndpointStore = {
   /** Lists newest first. @param query.before an id; lists older endpoints only */
   list(query: EndpointListQuery): Promise<WebhookEndpoint[]>
   /** Lists the endpoints of an application in the order of their ids. */
-  subscribers(appId: string): Awaitable<readonly EventSubscriber[]>
-  /** Lists the endpoints of all applications of a developer in the order of their ids. */
-  subscribersOfDeveloper(developerId: string): Awaitable<readonly EventSubscriber[]>
+  subscribers(appId: string): Promise<readonly EventSubscriber[]>
   /** Locks the application until the transaction ends. @returns false if it does not exist or is another developer's */
   lockApplication(developerId: string, appId: string): Promise<boolean>
   count(appId: string): Promise<number>

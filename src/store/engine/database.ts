@@ -1,7 +1,6 @@
 import type { SQL } from 'drizzle-orm'
 import type { World } from '../../world/world.ts'
 import type { WriteOptions } from '../../domain/model/write-options.ts'
-import type { Awaitable } from '../../domain/model/awaitable.ts'
 import type { RowChanges } from '../../domain/model/due-worker.ts'
 import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { RowWrite } from './row-writes.ts'
@@ -18,7 +17,7 @@ export type QueryExecutor = Pick<
 export type Preparable<R> = { prepare(): { execute(values?: Record<string, unknown>): Promise<R> } }
 
 /** A query that is built once per connection and run with values for its placeholders. */
-export type PreparedQuery<R> = (values?: Record<string, unknown>) => Awaitable<R>
+export type PreparedQuery<R> = (values?: Record<string, unknown>) => Promise<R>
 
 /** Calls that are decided one after the other and written together, in the transaction that they share. */
 export type CallGroup<C = unknown> = {
@@ -42,6 +41,12 @@ export type CallGroup<C = unknown> = {
 }
 
 export type AdmissionTable = ReturnType<typeof defineAdmissionTable>
+
+/** Parts of SQLite. */
+export type SqliteParts = SqliteState & {
+  /** Prepares a query as `Database.prepare`, for decisions: it returns its rows, not a promise of them. */
+  prepare<R>(build: () => Preparable<R>): (values?: Record<string, unknown>) => R
+}
 
 /** Parts of PostgreSQL, where transactions run concurrently, of other nodes too: they must lock the rows that they change. */
 type PostgresParts = {
@@ -71,7 +76,7 @@ export type Partitions = {
 /** The port over SQLite and PostgreSQL, with the parts that one of them has. */
 export type Database = DatabasePort &
   (
-    | { readonly sqlite: SqliteState; readonly postgres?: undefined }
+    | { readonly sqlite: SqliteParts; readonly postgres?: undefined }
     | { readonly sqlite?: undefined; readonly postgres: PostgresParts }
   )
 
@@ -146,7 +151,7 @@ type DatabasePort = {
     table: SQLiteTable,
     idColumn: SQLiteColumn,
     id: string | number,
-  ): Awaitable<'locked' | 'missing'>
+  ): Promise<'locked' | 'missing'>
 
   /**
    * Locks the rows of a table without waiting for other workers, and skips those that they lease: `for no key update of …

@@ -10,9 +10,8 @@ import {
 } from 'drizzle-orm'
 import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { andThen, type Awaitable } from '../../domain/model/awaitable.ts'
 import type { Connection } from './connection.ts'
-import type { QueryExecutor } from './database.ts'
+import type { Preparable, QueryExecutor, SqliteParts } from './database.ts'
 
 type Conflict<T extends SQLiteTable> = {
   target: SQLiteColumn | SQLiteColumn[]
@@ -110,39 +109,51 @@ export function onTable<T extends SQLiteTable>(executor: QueryExecutor, table: T
   }
 }
 
-/**
- * Prepares the look-up of a row by the values of some columns: to write the statement again takes longer than to run it.
- * SQLite has the row at once.
- */
-export const prepareFind = <T extends SQLiteTable, Name extends keyof InferSelectModel<T> & string>(
+/** Prepares the look-up of a row by the values of some columns: to write the statement again takes longer than to run it. */
+export const prepareFind = <T extends SQLiteTable, Name extends Key<T>>(
   connection: Connection,
   table: T,
   ...keys: readonly Name[]
 ) =>
   prepareFindColumns(connection, table, getTableColumns(table), ...keys) as (
     key: Pick<InferSelectModel<T>, Name>,
-  ) => Awaitable<InferSelectModel<T> | undefined>
+  ) => Promise<InferSelectModel<T> | undefined>
 
 /** As `prepareFind`; reads some columns, or expressions. */
-export function prepareFindColumns<
-  T extends SQLiteTable,
-  Columns extends Record<string, SQLiteColumn | SQL>,
-  Name extends keyof InferSelectModel<T> & string,
->(
+export function prepareFindColumns<T extends SQLiteTable, Columns extends Selection, Name extends Key<T>>(
   { database, executor }: Connection,
   table: T,
   columns: Columns,
   ...keys: readonly Name[]
-): (key: Pick<InferSelectModel<T>, Name>) => Awaitable<SelectResultFields<Columns> | undefined> {
-  // drizzle's types cannot follow a table and columns that are parameters.
-  const untyped: SQLiteTable = table
-  const untypedColumns: Record<string, SQLiteColumn | SQL> = columns
+) {
+  const select = database.prepare(() => selectBy(executor, table, columns, keys))
+  return async (key: Pick<InferSelectModel<T>, Name>) => (await select(key))[0]
+}
+
+/** As `prepareFind`, on SQLite, without a promise. */
+export function prepareFindSync<T extends SQLiteTable, Name extends Key<T>>(
+  { executor }: Connection,
+  sqlite: SqliteParts,
+  table: T,
+  ...keys: readonly Name[]
+) {
+  const select = sqlite.prepare(() => selectBy(executor, table, getTableColumns(table), keys))
+  return (key: Pick<InferSelectModel<T>, Name>) => select(key)[0] as InferSelectModel<T> | undefined
+}
+
+type Selection = Record<string, SQLiteColumn | SQL>
+type Key<T extends SQLiteTable> = keyof InferSelectModel<T> & string
+
+/** Selects columns of the rows in which some columns have the values of the placeholders with their names. */
+function selectBy<Columns extends Selection>(
+  executor: QueryExecutor,
+  table: SQLiteTable,
+  columns: Columns,
+  keys: readonly string[],
+) {
   const all = getTableColumns(table)
-  const select = database.prepare(() =>
-    executor
-      .select(untypedColumns)
-      .from(untyped)
-      .where(and(...keys.map((name) => eq(all[name] as SQLiteColumn, sql.placeholder(name))))),
-  )
-  return (key) => andThen(select(key), ([row]) => row as SelectResultFields<Columns> | undefined)
+  const isNamed = and(...keys.map((name) => eq(all[name] as SQLiteColumn, sql.placeholder(name))))
+  // drizzle's types cannot follow columns that are a parameter.
+  const query: unknown = executor.select<Selection>(columns).from(table).where(isNamed)
+  return query as Preparable<Array<SelectResultFields<Columns>>>
 }

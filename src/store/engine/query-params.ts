@@ -1,7 +1,6 @@
 import { sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Database, Preparable, PreparedQuery } from './database.ts'
-import type { Awaitable } from '../../domain/model/awaitable.ts'
 
 // Typed placeholders, for prepared statements with an `order by`. For a bare placeholder there, SQLite reads the
 // value to choose a better plan, and so prepares the statement again for every value: five times the cost of running
@@ -44,7 +43,7 @@ export type FilterPlaceholders<F> = {
 export function prepareFiltered<F extends Filter, R>(
   database: Database,
   build: (placeholders: FilterPlaceholders<F>) => Preparable<R>,
-): (filter: F) => Awaitable<R> {
+): (filter: F) => Promise<R> {
   const preparedQueries = new Map<string, PreparedQuery<R>>()
   return (filter) => {
     const { values, cacheKey } = bindFilter(filter)

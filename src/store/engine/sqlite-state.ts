@@ -1,7 +1,7 @@
 import type { NewAdmission, RateLimit, StoredPolicy, Usage } from '../../domain/model/rate-limit.ts'
 import type { GuardRow } from '../../domain/model/guard.ts'
 
-/** The sliding-window log of admissions, in memory: a `RateLimitStore`. */
+/** The sliding-window log of admissions, in memory. */
 type AdmissionLog = {
   usage(limit: RateLimit<StoredPolicy>, now: number): Usage
   insert(admissions: readonly NewAdmission[]): void

@@ -108,6 +108,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     world,
     changes: rowChanges.changes,
     sqlite: {
+      prepare: prepareOnSqlite,
       admissions,
       configuration,
       log,
@@ -187,6 +188,7 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
     ...describeSqlite(ids, connection),
     world: systemWorld,
     sqlite: {
+      prepare: prepareOnSqlite,
       admissions,
       configuration,
       log,
@@ -214,7 +216,10 @@ type Dialect = Pick<
 
 const describeSqlite = (ids: ShortIds, writer: SqliteConnection): Dialect => ({
   tables: defineTables(sqliteColumns(ids)),
-  prepare: prepareOnSqlite,
+  prepare(build) {
+    const query = prepareOnSqlite(build)
+    return async (values) => query(values)
+  },
   writeRows(_, { sqlite, toValues }) {
     const statement = lazy(() => {
       if (sqlite === undefined) throw new Error('a write of PostgreSQL alone')
@@ -226,7 +231,7 @@ const describeSqlite = (ids: ShortIds, writer: SqliteConnection): Dialect => ({
   },
   shortId: ids.toNumber,
   matchesShortId: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
-  lock: () => 'locked',
+  lock: async () => 'locked',
   skipLocked: () => sql``,
   convertError: toCallerError,
 })

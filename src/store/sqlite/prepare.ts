@@ -12,7 +12,7 @@ import {
   type DriverValueDecoder,
   type DriverValueEncoder,
 } from 'drizzle-orm'
-import type { Preparable, PreparedQuery } from '../engine/database.ts'
+import type { Preparable, SqliteParts } from '../engine/database.ts'
 
 /** A selected value of a drizzle query, and its path in the result row. */
 type Field = { path: string[]; field: unknown }
@@ -41,10 +41,10 @@ type DrizzlePrepared = {
  * itself. Columns are aliased to their field names, so bun:sqlite returns the final objects. Nesting and decoding are
  * worked out once per query.
  */
-export function prepareOnSqlite<R>(build: () => Preparable<R>): PreparedQuery<R> {
+export const prepareOnSqlite: SqliteParts['prepare'] = <R>(build: () => Preparable<R>) => {
   let run: ((values: Row) => unknown) | undefined
   // R is the row type of the query that `build` returns.
-  return (values = {}) => (run ??= compile(build() as unknown as DrizzleQuery))(values) as R
+  return (values: Row = {}) => (run ??= compile(build() as unknown as DrizzleQuery))(values) as R
 }
 
 function compile(query: DrizzleQuery): (values: Row) => unknown {

@@ -1,5 +1,4 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import type { Awaitable } from '../../domain/model/awaitable.ts'
 import type { CallGroup, QueryExecutor } from '../engine/database.ts'
 import { systemWorld, type World } from '../../world/system.ts'
 import { createCommitFlusher, type DiskSync } from './disk-sync.ts'
@@ -18,7 +17,7 @@ const waitingMax = 10_000
 const busyTimeoutMs = 3_000
 
 type Job = {
-  body: (tx: QueryExecutor) => Awaitable<unknown>
+  body: (tx: QueryExecutor) => unknown
   /** Set for a call, whose body only reads; its changes are written with those of the batch's other calls. */
   group: CallGroup | undefined
   settled: PromiseWithResolvers<unknown>
@@ -98,16 +97,16 @@ export function createWriteQueue(connection: SqliteConnection, tx: QueryExecutor
   let idleWaiters: Array<() => void> = []
   let isPoisoned = false
 
-  const write = <T>(body: (tx: QueryExecutor) => Promise<T>) => enqueue(body, undefined)
+  const write = <T>(body: (tx: QueryExecutor) => Promise<T>) => enqueue<T>(body, undefined)
 
   /** See `Database.group`. */
   function group<C>(bind: (tx: QueryExecutor) => CallGroup<C>) {
     const calls = bind(tx)
     // Calls of all types are run by the same code; a call's R resolves its own promise only.
-    return <R>(call: C) => enqueue(() => calls.decide(call) as R, calls as CallGroup)
+    return <R>(call: C) => enqueue<R>(() => calls.decide(call), calls as CallGroup)
   }
 
-  function enqueue<T>(body: (tx: QueryExecutor) => Awaitable<T>, group: CallGroup | undefined): Promise<T> {
+  function enqueue<T>(body: Job['body'], group: CallGroup | undefined): Promise<T> {
     const settled = Promise.withResolvers<T>()
     if (isPoisoned || waiting.length >= waitingMax) {
       settled.reject(unavailable(isPoisoned ? 'DISK_FAULT' : 'WRITE_QUEUE_FULL'))

@@ -149,8 +149,7 @@ async function runOnDatabase(
   })
   await opened.database.write((tx) => tx.delete(opened.database.tables.guardDecisions))
   const verdicts = await store.write(async ({ guard }) => {
-    // SQLite has them at once.
-    const stored = guard as unknown as GuardRows
+    const stored: GuardRows = { row: (key) => opened.database.sqlite?.guardRows?.get(key) }
     if (!isTogether) return run(judge, list, { rows: stored, apply: guard.apply })
     const pending = noGuardChanges()
     const rows: GuardRows = { row: (key) => pending.rows.get(key) ?? stored.row(key) }

@@ -104,7 +104,7 @@ export const admissionModel = defineBodyModel<Call, State>({
     for (const subject of subjects) {
       for (const policy of storedPolicies) {
         const limit = toLimit(subject, policy, 3)
-        const rateLimits = { usage: () => plainUsage(state, limit) }
+        const rateLimits = { usage: async () => plainUsage(state, limit) }
         expect(await peekRateLimit(store.read, limit, state.now)).toEqual(
           await peekRateLimit({ rateLimits }, limit, state.now),
         )

@@ -1,9 +1,11 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import { readFileSync } from 'node:fs'
+import type { Rows } from '../../../src/domain/store/operation.ts'
 import type { Stores } from '../../../src/domain/store/store.ts'
 import { connect, type SqliteOptions } from '../../../src/store/sqlite/database.ts'
 import { openTestSqlite, registerShortIds, type OpenTestDatabase } from '../../helpers/databases.ts'
+import { readRows } from '../../helpers/read-rows.ts'
 import type { FuzzProperty } from '../property.ts'
 import { defineModel } from './model.ts'
 import type { Process } from './processes.ts'
@@ -44,6 +46,8 @@ export async function createContent(
 export const withShortIds = (...ids: string[]) =>
   createContent(({ database }) => registerShortIds(database, ...ids))
 
+type Own<State> = { number: number; process: Process; state: Readonly<State> }
+
 /** A model whose calls are bodies of ordinary transactions. `State` is the plain model: data that can be cloned. */
 export type BodyModel<Call, State, Result> = {
   name: string
@@ -54,11 +58,9 @@ export type BodyModel<Call, State, Result> = {
   /** Called before calls that run at the same time. */
   beforeCalls?(state: State, calls: readonly Call[]): void
   /** Makes a call in a transaction. @returns what it found */
-  perform(
-    tx: Stores,
-    call: Call,
-    own: { number: number; process: Process; state: Readonly<State> },
-  ): Promise<Result>
+  perform(tx: Stores, call: Call, own: Own<State>): Promise<Result>
+  /** Makes calls that only read, as an operation does: after the bodies of its batch. */
+  operations?: { has(call: Call): boolean; read(rows: Rows, call: Call, own: Own<State>): Result }
   /** Makes the same call on the plain model. @param found what the call found @returns what it must have found */
   apply(state: State, call: Call, number: number, found: Result): Result | Promise<Result>
   check(process: Process, state: Readonly<State>, pick: number | undefined): Promise<void>
@@ -89,9 +91,17 @@ export const defineBodyModel = <Call, State extends object, Result = unknown>(
               const results = new Map<(typeof calls)[number], Result>()
               const running = calls.map((numbered) => {
                 const { call, number, process } = numbered
+                const own = { number, process, state }
+                const { operations } = model
+                if (operations?.has(call.call))
+                  return readRows(process.store, {}, (rows) => {
+                    results.delete(numbered)
+                    results.set(numbered, operations.read(rows, call.call, own))
+                    if (call.end === 'throw') throw new ChosenFailure()
+                  })
                 return process.store.write(async (tx) => {
                   results.delete(numbered)
-                  const result = await model.perform(tx, call.call, { number, process, state })
+                  const result = await model.perform(tx, call.call, own)
                   results.set(numbered, result)
                   if (call.end === 'throw') throw new ChosenFailure()
                   if (call.end === 'stall') await new Promise(setImmediate)

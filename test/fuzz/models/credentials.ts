@@ -5,7 +5,8 @@ import { hashCredential, previewCredential } from '../../../src/domain/apps/cred
 import type { CallingApplication } from '../../../src/domain/model/application.ts'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { unwrap } from '../../../src/domain/model/rejected.ts'
-import type { Stores } from '../../../src/domain/store/store.ts'
+import type { Rows } from '../../../src/domain/store/operation.ts'
+import { readRows } from '../../helpers/read-rows.ts'
 import { createTestService } from '../../helpers/service.ts'
 import { createContent, defineBodyModel } from './bodies.ts'
 import type { Process } from './processes.ts'
@@ -111,12 +112,12 @@ const answers = {
   ok: undefined,
 } as const
 
-const readSubscribers = async (
-  { webhookEndpoints: endpoints }: Pick<Stores, 'webhookEndpoints'>,
+const readSubscribers = (
+  rows: Pick<Rows, 'subscribers' | 'subscribersOfDeveloper'>,
   developerId: string,
   appId: string,
 ) =>
-  [await endpoints.subscribers(appId), await endpoints.subscribersOfDeveloper(developerId)].map((list) =>
+  [rows.subscribers(appId), rows.subscribersOfDeveloper(developerId)].map((list) =>
     list.map(({ id, events }) => `${id} ${events.join()}`),
   )
 
@@ -184,23 +185,27 @@ export const credentialModel = defineBodyModel<Call, State, Found>({
         return { answer: undefined }
       case 'delete':
         return { answer: await tx.applications.delete(developerId, own.id) }
-      case 'read subscribers':
-        return { answer: await readSubscribers(tx, developerId, own.id) }
       case 'authenticate':
         // Reads what is committed, in the midst of what is not.
         await authenticate(process, own.credentials.at(-1))
         return { answer: undefined }
-      case 'check caller': {
-        const callers = callersByProcess.get(process) ?? []
-        const caller = callers[call.nth % callers.length]
-        if (!caller) return { answer: undefined }
-        const { id, credentialsVersion, configurationVersion } = caller
-        return {
-          caller,
-          answer: await tx.applications.lockAndCheckCredentials(id, credentialsVersion, configurationVersion),
-        }
-      }
+      case 'read subscribers':
+      case 'check caller':
+        throw new Error('an operation')
     }
+  },
+
+  operations: {
+    has: ({ kind }) => kind === 'read subscribers' || kind === 'check caller',
+    read(rows, call, { process, state }) {
+      if (call.kind !== 'check caller') {
+        const own = 'app' in call ? state.apps[call.app] : undefined
+        return { answer: readSubscribers(rows, state.developerId, own?.id ?? '') }
+      }
+      const callers = callersByProcess.get(process) ?? []
+      const caller = callers[call.nth % callers.length]
+      return caller ? { caller, answer: rows.credentialState(caller) } : { answer: undefined }
+    },
   },
 
   apply(state, call, number, { caller }) {
@@ -242,7 +247,9 @@ export const credentialModel = defineBodyModel<Call, State, Found>({
     const { store } = process
     /** Either of the two may be the first that looks for commits of other processes. */
     async function checkSubscribers(own: App) {
-      const subscribers = await readSubscribers(store.read, state.developerId, own.id)
+      const subscribers = await readRows(store, {}, (rows) =>
+        readSubscribers(rows, state.developerId, own.id),
+      )
       expect(subscribers).toEqual(expectedSubscribers(state, own.id))
     }
     for (const own of state.apps) {
@@ -256,12 +263,7 @@ export const credentialModel = defineBodyModel<Call, State, Found>({
     const callers = callersByProcess.get(process) ?? []
     const caller = callers[pick % callers.length]
     if (!caller) return
-    const refusal = store
-      .decide({
-        preload: { first: () => ({ application: caller }) },
-        decide: (rows) => ({ result: readRefusal(rows, caller), changes: [] }),
-      })
-      .then(unwrap)
+    const refusal = readRows(store, {}, (rows) => readRefusal(rows, caller)).then(unwrap)
     expect(await refusal.then(() => undefined, toRefusal)).toEqual(answers[expectedRefusal(state, caller)])
   },
 })

@@ -248,6 +248,7 @@ export const listModel = defineBodyModel<Call, State>({
       expect(all).toEqual(expected(state))
       // The lists are exact, although readers would skip the keys of other rows.
       const findSources = createListSources(readConnection(database), index.kind)
+      if (!findSources) throw new Error('the database has no lists')
       const sources = await findSources(index.owner, index.filter)
       const keys = database.sqlite?.lists.page(sources, index.isAscending ? { after: 0 } : {}, 1_000)
       expect(keys).toEqual(expected(state).map(({ key }) => index.toListKey(key)))

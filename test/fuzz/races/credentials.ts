@@ -1,6 +1,7 @@
 import { expect } from 'bun:test'
 import { readRefusal } from '../../../src/domain/apps/authentication.ts'
 import type { CallingApplication } from '../../../src/domain/model/application.ts'
+import { readRows } from '../../helpers/read-rows.ts'
 import type { TestResponse } from '../../helpers/service.ts'
 import { runConcurrently, concurrentCalls, type Race } from './race.ts'
 import { openRaceFixture } from './fixture.ts'
@@ -32,20 +33,16 @@ export const credentialRaces: Race[] = revocations.flatMap(
         const { service, developer, close } = await openRaceFixture(database)
         const outcomeCounts = { done: 0, refused: 0, 'done after revocation': 0 }
 
+        /** Callers whose revocation was answered. */
+        const revoked = new WeakSet<CallingApplication>()
+
         /** Runs an operation that, like all of them, checks the caller again inside its transaction. */
         const runOperation = (caller: CallingApplication) =>
-          service.store.write(async (tx): Promise<keyof typeof outcomeCounts> => {
-            const { id, credentialsVersion, configurationVersion } = caller
-            const state = await tx.applications.lockAndCheckCredentials(
-              id,
-              credentialsVersion,
-              configurationVersion,
-            )
-            if (readRefusal({ credentialState: () => state }, caller)) return 'refused'
-            await tx.developers.find(caller.developerId)
-            const now = await tx.applications.find(caller.developerId, caller.id)
-            const isAuthorized =
-              now?.status === 'active' && now.credentialsVersion === caller.credentialsVersion
+          readRows(service.store, { application: caller }, (rows): keyof typeof outcomeCounts => {
+            if (readRefusal(rows, caller)) return 'refused'
+            // Without the version under which the caller was authenticated, its row is read.
+            const { configurationVersion: _, ...unversioned } = caller
+            const isAuthorized = !revoked.has(caller) && rows.credentialState(unversioned) === 'ok'
             return isAuthorized ? 'done' : 'done after revocation'
           })
 
@@ -59,7 +56,11 @@ export const credentialRaces: Race[] = revocations.flatMap(
             const { id, ...credentials } = await service.createApplication(developer)
             const caller = await service.services.appAuth.authenticate(credentials)
             const target = `/v1/applications/${id}${path}`
-            const revoke = () => service.request(method, target, { as: developer, body })
+            const revoke = async () => {
+              const answer = await service.request(method, target, { as: developer, body })
+              revoked.add(caller)
+              return answer
+            }
             const outcomes = await runConcurrently<TestResponse<unknown> | keyof typeof outcomeCounts>(
               concurrentCalls,
               random,

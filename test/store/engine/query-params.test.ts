@@ -6,13 +6,12 @@ import {
   prepareFiltered,
 } from '../../../src/store/engine/query-params.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import type { Awaitable } from '../../../src/domain/model/awaitable.ts'
 
 type Filter = { prefix: string; since?: number | undefined; values?: readonly number[]; limit: number }
 
 describeEachDatabase('a query with optional filters', (database) => {
   let builds = 0
-  let list: (filter: Filter) => Awaitable<Array<{ value: number }>>
+  let list: (filter: Filter) => Promise<Array<{ value: number }>>
 
   beforeAll(async () => {
     const { tables, read, write } = database()
