@@ -61,8 +61,9 @@ export type Usages = {
   country: Usage
   /** Base of the country's own allowance if `guard.countries` names it. */
   namedBase: number | undefined
-  /** Messages that left beyond the allowances of their countries. */
+  /** Messages that left beyond the allowances of their countries, and those of this country. */
   pool: number
+  drawn: number
   prefix: Usage
   network: Usage | undefined
   device: Usage | undefined
@@ -105,6 +106,19 @@ export const isFromPool = (
   namedBase === undefined && country.unverified >= times * allowanceOf('country', country.evidence)
 
 /**
+ * Counts what a country may send: beyond its own allowance only what other countries left in the pool. Else an attack on many
+ * countries would spend the pool before any of them is scarce, and customers of small countries would get nothing.
+ */
+function availableTo({ country, namedBase, pool, drawn }: Usages, times: number): number {
+  const { perDay, perCountry } = allowances.pool
+  const fromPool = Math.min(times * perCountry, drawn + Math.max(0, times * perDay - pool))
+  return (
+    times * allowanceOf('country', country.evidence) +
+    (namedBase === undefined ? fromPool : times * namedBase)
+  )
+}
+
+/**
  * Lists the allowances that one more message would exceed.
  *
  * @param times multiplies all of them
@@ -112,13 +126,14 @@ export const isFromPool = (
 export function findExceeded(usages: Usages, times = 1): GuardRule[] {
   const { country, namedBase } = usages
   const rules: GuardRule[] = []
-  const own = times * countryAllowance(country.evidence, namedBase)
-  const spent = country.unverified / own
-  if (spent >= 1) rules.push('COUNTRY_UNVERIFIED')
+  if (country.unverified >= times * countryAllowance(country.evidence, namedBase))
+    rules.push('COUNTRY_UNVERIFIED')
   if (isFromPool(usages, times) && usages.pool >= times * allowances.pool.perDay)
     rules.push('POOL_UNVERIFIED')
+  const available = availableTo(usages, times)
+  const spent = country.unverified / available
   const isHasty = country.lastHour >= scarcity.hour && spent >= scarcity.least
-  const pace = isHasty ? Math.max(spent, (24 * country.lastHour) / own) : spent
+  const pace = isHasty ? Math.max(spent, (24 * country.lastHour) / available) : spent
   if (rules.length === 0 && !isFair(usages, spent, pace)) rules.push('FAIR_SHARE')
   for (const kind of ['prefix', 'network', 'device'] as const) {
     const usage = usages[kind]

@@ -45,6 +45,13 @@ export type GuardVerdict = {
  */
 export type GuardJudge = ReturnType<typeof createGuardJudge>
 
+/** Rules by which a country's allowance is spent, or scarce. */
+const rulesOfCountry: ReadonlySet<GuardRule> = new Set([
+  'COUNTRY_UNVERIFIED',
+  'POOL_UNVERIFIED',
+  'FAIR_SHARE',
+])
+
 /** Creates the judge of messages with its settings. */
 export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guard'>) {
   const isEnforced = settings.mode === 'enforce'
@@ -62,14 +69,14 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     const usages: Usages = {
       country: country.usage(),
       namedBase: noteLaunch(country, message),
-      pool: 0,
+      pool: pool.usage().unverified,
+      drawn: country.total('drawn'),
       prefix: prefix.usage(),
       network: network?.usage(),
       device: device?.usage(),
       isRepeat,
     }
     noteHours(ledger, country)
-    if (isFromPool(usages)) usages.pool = pool().usage().unverified
     const hasPassed = takeSolution(ledger, message, challengeKey)
     const times = hasPassed ? challengeTimes : 1
     const violatedRules = findExceeded(usages)
@@ -77,12 +84,12 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     const isShared = violatedRules.includes('FAIR_SHARE')
     if (!isBlocked) {
       countMessages(subjects, ledger.now, 1)
-      if (isFromPool(usages, times)) country.drawFrom(pool())
+      if (isFromPool(usages, times)) country.drawFrom(pool)
     }
     // An attacker's networks are known by what they try, or each would be new until one of its messages passes.
     else if (isShared) network?.add('earlier', ledger.now, scarcity.refused)
     // For as long as the allowance is spent: customers who are refused leave no evidence.
-    if (isShared || violatedRules.includes('COUNTRY_UNVERIFIED')) country.hold(usages.country.evidence)
+    if (violatedRules.some((rule) => rulesOfCountry.has(rule))) country.hold(usages.country.evidence)
     const alert = findAlert(message, violatedRules, country, prefix, pool)
     const isOffered = settings.challenge !== null && message.challenge !== undefined && !hasPassed
     const needsChallenge = isBlocked && isOffered && findExceeded(usages, challengeTimes).length === 0
@@ -226,7 +233,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       const { country, pool } = subjects
       const isDrawn = isFromPool({ country: country.usage(), namedBase: noteLaunch(country, request) })
       countMessages(subjects, now, 1)
-      if (isDrawn) country.drawFrom(pool())
+      if (isDrawn) country.drawFrom(pool)
       return ledger.close()
     },
   }
@@ -256,8 +263,7 @@ function openSubjects(ledger: Ledger, { country, prefix, network, device, pool }
     prefix: ledger.open(prefix),
     network: openTold(network),
     device: openTold(device),
-    /** Opened if it pays. */
-    pool: () => ledger.open(pool),
+    pool: ledger.open(pool),
   }
 }
 
@@ -277,6 +283,6 @@ function takeBack(ledger: Ledger, { subjects: keys, relay }: GuardKeys, request:
   } else if (keys) {
     const subjects = openSubjects(ledger, keys)
     countMessages(subjects, createdAt, -1 - resends)
-    subjects.country.giveBack(subjects.pool(), createdAt, 1 + resends)
+    subjects.country.giveBack(subjects.pool, createdAt, 1 + resends)
   }
 }

@@ -69,7 +69,7 @@ export function findAlert(
   rules: readonly GuardRule[],
   country: Subject,
   prefix?: Subject,
-  pool?: () => Subject,
+  pool?: Subject,
 ): GuardAlert | undefined {
   const raise = (of: Subject, { reason, unverified, usual }: Excess, digits: string | null = null) => {
     of.alert()
@@ -81,7 +81,7 @@ export function findAlert(
     unverified: of.usage().unverified,
     usual: of.windows.usualDay ?? 0,
   })
-  const payer = rules.includes('POOL_UNVERIFIED') ? pool?.() : undefined
+  const payer = rules.includes('POOL_UNVERIFIED') ? pool : undefined
   if (payer && !payer.hasAlerted()) return raise(payer, spent(payer, 'pool'))
   if (country.hasAlerted()) return undefined
   const excess = findExcess(country, prefix !== undefined)

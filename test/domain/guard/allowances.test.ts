@@ -12,6 +12,7 @@ const usages = (changes: Partial<Usages>): Usages => ({
   country: usage(0, 1000),
   namedBase: undefined,
   pool: 0,
+  drawn: 0,
   prefix: usage(),
   network: undefined,
   device: undefined,
@@ -64,6 +65,20 @@ test('the pool pays for what is beyond the own allowance of a country that is no
 
 describe('once half of the allowance of a country is spent', () => {
   const half = { country: usage(1250, 120) }
+
+  test('it is of what other countries left in the pool', () => {
+    const few = { country: usage(60, 5), network: usage(6) }
+    for (const [pool, drawn, rules] of [
+      [0, 0, []],
+      [260, 0, []],
+      [300, 0, ['FAIR_SHARE']],
+      // The country took 30 of it.
+      [300, 30, []],
+    ] as const)
+      expect(findExceeded(usages({ ...few, pool, drawn }))).toEqual([...rules])
+    expect(findExceeded(usages({ ...few, namedBase: 100, pool: 300 }))).toEqual([])
+    expect(findExceeded(usages({ ...few, pool: 300 }), 3)).toEqual([])
+  })
 
   test('networks pass that sent least; devices where no network is told', () => {
     for (const [sent, rules] of [

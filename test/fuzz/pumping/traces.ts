@@ -3,7 +3,7 @@ import { seededRandom } from '../../helpers/seeded-random.ts'
 import { allowances } from '../../../src/domain/guard/allowances.ts'
 import { startAttack, type Attack } from './attacks.ts'
 import { byHour, createPeople, noUsers, type UserCount } from './honest.ts'
-import { countryCodes, makeCountries, newCountry, type Country } from './population.ts'
+import { coldCountries, countryCodes, makeCountries, newCountry, type Country } from './population.ts'
 import { createSimulation } from './simulation.ts'
 
 export type Trace = {
@@ -25,7 +25,8 @@ export type Trace = {
   attack?: Attack
   /** Attacks at the same time. */
   also?: readonly Attack[]
-  honest?: 'launch' | 'campus' | 'newcomer' | 'relay'
+  /** `few`: the countries that are attacked have one to five verified phones. */
+  honest?: 'launch' | 'campus' | 'newcomer' | 'relay' | 'few'
   /** Whether the attacked country is a small one, with an allowance of a few thousand messages. */
   isSmall?: boolean
   countries?: string[]
@@ -49,19 +50,19 @@ export type Figures = {
   alertMs: number | undefined
 }
 
-const few = 0.001
+const rare = 0.001
 const cold = (attack: Attack, goal = {}) => ({ tellsClientIp: true, attack, goal: { isCold: true, ...goal } })
 const converting = { to: 'converting' as const }
 
 /** The traces, each in addition to honest traffic of 30 countries with 14 days of history. */
 export const traces: Trace[] = [
-  { name: 'steady traffic of 30 countries', tellsClientIp: true, goal: { refused: few } },
-  { name: 'the same, clientIp not told', tellsClientIp: false, goal: { refused: few } },
-  { name: 'launch day of a named country: 20 to 200 an hour', tellsClientIp: true, honest: 'launch', countries: [...countryCodes, newCountry.code], goal: { refused: few } },
-  { name: 'the same, not named', tellsClientIp: false, honest: 'launch', goal: { refused: few } },
-  { name: 'campus: 3,000 people behind one address', tellsClientIp: true, honest: 'campus', goal: { refused: few } },
-  { name: 'a newcomer in a first month', tellsClientIp: true, honest: 'newcomer', goal: { refused: few } },
-  { name: 'codes of other systems, 100 a day, twice as many each week', tellsClientIp: false, honest: 'relay', goal: { refused: few } },
+  { name: 'steady traffic of 30 countries', tellsClientIp: true, goal: { refused: rare } },
+  { name: 'the same, clientIp not told', tellsClientIp: false, goal: { refused: rare } },
+  { name: 'launch day of a named country: 20 to 200 an hour', tellsClientIp: true, honest: 'launch', countries: [...countryCodes, newCountry.code], goal: { refused: rare } },
+  { name: 'the same, not named', tellsClientIp: false, honest: 'launch', goal: { refused: rare } },
+  { name: 'campus: 3,000 people behind one address', tellsClientIp: true, honest: 'campus', goal: { refused: rare } },
+  { name: 'a newcomer in a first month', tellsClientIp: true, honest: 'newcomer', goal: { refused: rare } },
+  { name: 'codes of other systems, 100 a day, twice as many each week', tellsClientIp: false, honest: 'relay', goal: { refused: rare } },
   { name: 'cold country, 30/min, 10,000 addresses', ...cold({ perMinute: 30, to: 1, networks: 10_000 }) },
   { name: '40 cold countries, one a minute each', ...cold({ perMinute: 40, to: 40, networks: 10_000 }) },
   { name: '200 cold countries', ...cold({ perMinute: 14, to: 200, networks: 500 }) },
@@ -78,8 +79,8 @@ export const traces: Trace[] = [
   { name: '30/min, 10,000 addresses, small country', tellsClientIp: true, isSmall: true, attack: { perMinute: 30, ...converting, networks: 10_000 }, goal: { ofAllowance: 1, refusedLater: 0.05 } },
   { name: '30/min with resends, 500 networks', tellsClientIp: true, attack: { perMinute: 10, ...converting, networks: 500, resends: true }, goal: { ofAllowance: 1 } },
   ...[0.5, 1, 2, 5].flatMap((perMinute): Trace[] => [
-    { name: `${perMinute}/min, 500 networks`, tellsClientIp: true, attack: { perMinute, ...converting, networks: 500 }, goal: { ofAllowance: 1, refused: few, alertMinutes: perMinute < 1 ? 1440 : 1440 } },
-    { name: `${perMinute}/min, clientIp not told`, tellsClientIp: false, attack: { perMinute, ...converting, networks: 0 }, goal: { ofAllowance: 1, refused: few, alertMinutes: 1440 } },
+    { name: `${perMinute}/min, 500 networks`, tellsClientIp: true, attack: { perMinute, ...converting, networks: 500 }, goal: { ofAllowance: 1, refused: rare, alertMinutes: perMinute < 1 ? 1440 : 1440 } },
+    { name: `${perMinute}/min, clientIp not told`, tellsClientIp: false, attack: { perMinute, ...converting, networks: 0 }, goal: { ofAllowance: 1, refused: rare, alertMinutes: 1440 } },
   ]),
   { name: '30/min, clientIp not told', tellsClientIp: false, attack: { perMinute: 30, ...converting, networks: 0 }, goal: { ofAllowance: 1, alertMinutes: 10 } },
   { name: '30/min, clientIp not told, with a challenge', tellsClientIp: false, hasChallenge: true, attack: { perMinute: 30, ...converting, networks: 0 }, goal: { refused: 0.01, alertMinutes: 10 } },
@@ -88,8 +89,10 @@ export const traces: Trace[] = [
   { name: '10/min with resends, 10,000 addresses', tellsClientIp: true, attack: { perMinute: 10, ...converting, networks: 10_000, resends: true }, goal: { ofAllowance: 1, refusedLater: 0.05 } },
   // Its messages look like those of customers, who share what their networks may have.
   { name: '30/min, from the mobile networks of customers', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 'shared' }, goal: { ofAllowance: 1 } },
-  { name: 'one network, 60/min', tellsClientIp: true, attack: { perMinute: 60, ...converting, networks: 1 }, goal: { ofAllowance: 0.2, refused: few } },
+  { name: 'one network, 60/min', tellsClientIp: true, attack: { perMinute: 60, ...converting, networks: 1 }, goal: { ofAllowance: 0.2, refused: rare } },
   { name: 'codes of other systems to a country with evidence, 30/min', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 0, isRelayed: true }, goal: { ofAllowance: 1, refused: 0.02 } },
+  // 20 people a day. On the first one attackers are as unknown as they are.
+  { name: '40 countries of a few phones, 10/min, 500 networks', tellsClientIp: true, honest: 'few', attack: { perMinute: 10, to: 40, networks: 500 }, goal: { ofAllowance: 1, refused: 0.3 } },
 ] // prettier-ignore
 
 const historyDays = 14
@@ -99,7 +102,12 @@ const startAt = Date.parse('2027-03-01T00:00:00Z')
 export async function runTrace(trace: Trace, seed: number, days: number): Promise<Figures> {
   const random = seededRandom(seed)
   const isNewcomer = trace.honest === 'newcomer'
-  const countries = isNewcomer ? makeCountries(random).slice(0, 3) : makeCountries(random)
+  const few =
+    trace.honest === 'few'
+      ? coldCountries(40).map((country) => ({ ...country, conversion: 0.6, messagesPerDay: 0.5 }))
+      : []
+  const made = makeCountries(random)
+  const countries = isNewcomer ? made.slice(0, 3) : [...made, ...few]
   const simulation = createSimulation(startAt, trace)
   const people = createPeople(simulation, random)
   const from = startAt + (isNewcomer ? 0 : historyDays * dayMs) + Math.floor(random() * dayMs)
@@ -115,7 +123,9 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
   await simulation.runUntil(from)
   people.restart()
   const code = target?.code ?? ''
-  const evidenceBefore = simulation.evidence(code)
+  const attacked = new Set(few.length > 0 ? few.map((country) => country.code) : [code])
+  const evidenceNow = () => [...attacked].reduce((sum, country) => sum + simulation.evidence(country), 0)
+  const evidenceBefore = evidenceNow()
   if (trace.honest === 'launch')
     people.arrive(newCountry, from, from + dayMs, (at) => 20 + (180 * (at - from)) / dayMs)
   if (trace.honest === 'relay')
@@ -140,7 +150,7 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
   const readAllowance = () =>
     (allowance = Math.max(
       allowance,
-      allowances.country.perPhone * simulation.evidence(code) + allowances.pool.perCountry,
+      allowances.country.perPhone * evidenceNow() + (few.length > 0 ? 0 : allowances.pool.perCountry),
     ))
   readAllowance()
   for (let day = 1; day <= days; day++) {
@@ -149,9 +159,11 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
       readAllowance()
     }
     const honest = people.restart()
-    figures.days.push(honest.byCountry.get(code) ?? noUsers())
-    for (const [country, users] of honest.byCountry)
-      addUsers(country === code ? figures.ofTarget : figures.ofOthers, users)
+    const users = noUsers()
+    for (const [country, count] of honest.byCountry)
+      addUsers(attacked.has(country) ? users : figures.ofOthers, count)
+    figures.days.push(users)
+    addUsers(figures.ofTarget, users)
     figures.refusedKnown += honest.refusedKnown
   }
   const alert = simulation.alerts.find(({ at }) => at >= from)
@@ -161,8 +173,8 @@ export async function runTrace(trace: Trace, seed: number, days: number): Promis
     sent: pumped.reduce((sum, { sent }) => sum + sent, 0),
     left: greatestOfADay(pumped.flatMap(({ left }) => left)),
     ownPhones,
-    bound: boundOf(attacks, allowance, ownPhones),
-    evidence: attacks.every(isCold) || evidenceBefore === 0 ? 1 : simulation.evidence(code) / evidenceBefore,
+    bound: boundOf(attacks, allowance, ownPhones, few.length > 0),
+    evidence: attacks.every(isCold) || evidenceBefore === 0 ? 1 : evidenceNow() / evidenceBefore,
     target,
     alertMs: alert && alert.at - from,
   }
@@ -184,13 +196,18 @@ export const worstDay = (days: readonly UserCount[], kind: 'refused' | 'lost') =
 
 const isCold = ({ to }: Attack) => to !== 'converting'
 
-/** Most messages that attacks may get sent in 24 hours. @param allowance of the country with evidence */
-function boundOf(attacks: readonly Attack[], allowance: number, ownPhones: number): number {
+/** Most messages that attacks may get sent in 24 hours. @param allowance of the countries with evidence */
+function boundOf(
+  attacks: readonly Attack[],
+  allowance: number,
+  ownPhones: number,
+  haveAllEvidence: boolean,
+): number {
   const { pool, country, relay } = allowances
   const seen = attacks.filter(({ isRelayed }) => !isRelayed)
   const relayed = attacks.filter(({ isRelayed }) => isRelayed)
   return (
-    (attacks.every(isCold) ? 0 : allowance) +
+    (attacks.every(isCold) && !haveAllEvidence ? 0 : allowance) +
     (seen.some(isCold) ? pool.perDay + country.perPhone * ownPhones : 0) +
     relayed.reduce((sum, { to }) => sum + (to === 'converting' ? 1 : to), 0) * relay.base
   )
