@@ -25,9 +25,9 @@ export const allowances = {
 } as const
 
 /**
- * While the allowance of a country is scarce, messages go to the networks (devices) that sent least: once `from` of it is spent,
- * or would be in a day at the pace of the last hour, if that had `hour` messages and `least` is spent. Each network gets one
- * message, one for each phone that was verified from there, and up to `more` others, which decrease to none at a pace of `to`.
+ * While the allowance of a country, or of a prefix with evidence, is scarce, messages go to the networks (devices) that sent
+ * least: once `from` of it is spent, or of the country's would be in a day at the pace of the last hour, if that had `hour`
+ * messages and `least` is spent. Each network gets one message, one for each phone that was verified from there, and up to `more` others, which decrease to none at a pace of `to`.
  * People ask again and mistype numbers: to a phone that had a message that day, or soon after another, these decrease to none
  * only at a pace of `again`, and one is added until `once` is spent. The last part is for networks in which a phone was
  * verified: it lasts them for a day. Eight refused messages of a network count as one that it sent: customers who are refused
@@ -124,7 +124,7 @@ function availableTo({ country, namedBase, pool, drawn }: Usages, times: number)
  * @param times multiplies all of them
  */
 export function findExceeded(usages: Usages, times = 1): GuardRule[] {
-  const { country, namedBase } = usages
+  const { country, namedBase, prefix } = usages
   const rules: GuardRule[] = []
   if (country.unverified >= times * countryAllowance(country.evidence, namedBase))
     rules.push('COUNTRY_UNVERIFIED')
@@ -134,20 +134,26 @@ export function findExceeded(usages: Usages, times = 1): GuardRule[] {
   const spent = country.unverified / available
   const isHasty = country.lastHour >= scarcity.hour && spent >= scarcity.least
   const pace = isHasty ? Math.max(spent, (24 * country.lastHour) / available) : spent
-  if (rules.length === 0 && !isFair(usages, spent, pace)) rules.push('FAIR_SHARE')
+  const ofPrefix = prefix.evidence > 0 ? spentShare('prefix', prefix) / times : 0
+  if (rules.length === 0 && !isFair(usages, Math.max(spent, ofPrefix), Math.max(pace, ofPrefix)))
+    rules.push('FAIR_SHARE')
   for (const kind of ['prefix', 'network', 'device'] as const) {
     const usage = usages[kind]
-    if (!usage) continue
-    const { inFlight, rule } = allowances[kind]
-    const weighed = usage.unverified - 0.8 * Math.min(usage.inFlight, inFlight, usage.unverified)
-    if (weighed >= times * allowanceOf(kind, usage.evidence)) rules.push(rule)
+    if (usage && spentShare(kind, usage) >= times) rules.push(allowances[kind].rule)
   }
   return rules
 }
 
+/** Tells which part of its allowance a subject has spent. */
+function spentShare(kind: 'prefix' | 'network' | 'device', usage: Usage): number {
+  const { unverified, inFlight, evidence } = usage
+  const weighed = unverified - 0.8 * Math.min(inFlight, allowances[kind].inFlight, unverified)
+  return weighed / allowanceOf(kind, evidence)
+}
+
 /**
- * Tells whether a message comes from a network or device that sent least, if its country is scarce. If the application tells
- * neither, it does.
+ * Tells whether a message comes from a network or device that sent least, if its country or prefix is scarce. If the
+ * application tells neither, it does.
  */
 function isFair({ network, device, isRepeat }: Usages, spent: number, pace: number): boolean {
   const { from, more, to, again, once, last } = scarcity

@@ -158,7 +158,7 @@ function describeRules(settings: GuardSettings): RuleStatus[] {
     NUMBER_TYPE: refused.length > 0 ? `no ${refused.join(', ')} numbers` : null,
     COUNTRY_UNVERIFIED: `${country.perPhone} unverified messages in 24 hours for each phone verified there in 14 days, and ${pool.perCountry} from the pool`,
     POOL_UNVERIFIED: `${pool.perDay} unverified messages in 24 hours of all countries beyond their own allowances`,
-    FAIR_SHARE: 'while the allowance of a country is scarce: networks or devices that sent least',
+    FAIR_SHARE: 'while the allowance of a country or prefix is scarce: networks or devices that sent least',
     PREFIX_UNVERIFIED: `${growing(prefix, 'there')}, to numbers that differ in their last four digits`,
     NETWORK_UNVERIFIED: growing(network, 'from it'),
     DEVICE_UNVERIFIED: growing(device, 'from it'),

@@ -92,6 +92,20 @@ describe('once half of the allowance of a country is spent', () => {
     expect(findExceeded(usages(half))).toEqual([])
   })
 
+  test('half of the allowance of a prefix in which phones were verified counts too', () => {
+    for (const [prefix, sent, rules] of [
+      [usage(115, 10), 20, ['FAIR_SHARE']],
+      [usage(115, 10), 0, []],
+      [usage(114, 10), 20, []],
+      // A fifth of what is in flight.
+      [{ ...usage(138, 10), inFlight: 30 }, 20, []],
+      // Without a verified phone, no customer is known there.
+      [usage(29), 20, []],
+    ] as const)
+      expect(findExceeded(usages({ prefix, network: usage(sent) }))).toEqual([...rules])
+    expect(findExceeded(usages({ prefix: usage(115, 10), network: usage(20) }), 3)).toEqual([])
+  })
+
   test('near the end only the first message of a network does, and more for its verified phones', () => {
     const end = { country: usage(2000, 120) }
     expect(findExceeded(usages({ ...end, network: usage(0) }))).toEqual([])
