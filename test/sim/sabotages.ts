@@ -323,7 +323,11 @@ export const sabotages: readonly Sabotage[] = [
     'domain/guard/allowances.ts',
     ['domain/guard/allowances', 'domain/guard/guard'],
     [
-      ['the guard has no bound of a country', 'if (spent >= 1)', 'if (spent >= 1e9)'],
+      [
+        'the guard has no bound of a country',
+        'country.unverified >= times * countryAllowance(',
+        'country.unverified >= 1e9 * countryAllowance(',
+      ],
       [
         'the guard has no bound of the pool',
         'usages.pool >= times * allowances.pool.perDay',
@@ -334,7 +338,9 @@ export const sabotages: readonly Sabotage[] = [
         "['prefix', 'network', 'device'] as const",
         `${JSON.stringify(['prefix', 'network', 'device'].filter((other) => other !== kind))} as const`,
       ]),
-      ['the guard is not fair', '!isFair(usages, spent, pace)', 'false'],
+      ['the guard is not fair', 'rules.length === 0 && !isFair(', 'rules.length < 0 && !isFair('],
+      ['a prefix is not shared out', 'prefix.evidence > 0 ? spentShare', 'prefix.evidence < 0 ? spentShare'],
+      ['a country counts all of the pool', 'Math.max(0, times * perDay - pool)', 'times * perDay'],
       [
         'the launch of a country never ends',
         'utcDay(now) < launchDay + launchDays ? launchBase : base',
