@@ -17,8 +17,8 @@ type Kind = {
 type ListQuery = { developerId: string; appId?: string | undefined; environment?: Environment | undefined }
 
 /**
- * Creates the function that finds the lists of a query, on SQLite; PostgreSQL has none. Without a filter, a developer has a list of its own; with
- * one, those of its applications are merged, deleted ones included.
+ * Creates the function that finds the lists of a query, on SQLite; PostgreSQL has none. Without a filter, a developer has a list
+ * of its own; with one, those of its applications are merged, deleted ones included.
  */
 export function createListSources(connection: Connection, { developer, application }: Kind) {
   const { database } = connection

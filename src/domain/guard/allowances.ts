@@ -27,11 +27,11 @@ export const allowances = {
 /**
  * While the allowance of a country, or of a prefix with evidence, is scarce, messages go to the networks (devices) that sent
  * least: once `from` of it is spent, or of the country's would be in a day at the pace of the last hour, if that had `hour`
- * messages and `least` is spent. Each network gets one message, one for each phone that was verified from there, and up to `more` others, which decrease to none at a pace of `to`.
- * People ask again and mistype numbers: to a phone that had a message that day, or soon after another, these decrease to none
- * only at a pace of `again`, and one is added until `once` is spent. The last part is for networks in which a phone was
- * verified: it lasts them for a day. Eight refused messages of a network count as one that it sent: customers who are refused
- * try again several times, and must get their code on the next day.
+ * messages and `least` is spent. Each network gets one message, one for each phone that was verified from there, and up to
+ * `more` others, which decrease to none at a pace of `to`. People ask again and mistype numbers: to a phone that had a message
+ * that day, or soon after another, these decrease to none only at a pace of `again`, and one is added until `once` is spent.
+ * The last part is for networks in which a phone was verified: it lasts them for a day. Eight refused messages of a network
+ * count as one that it sent: customers who are refused try again several times, and must get their code on the next day.
  */
 export const scarcity = {
   from: 0.5,
