@@ -112,10 +112,8 @@ export const isFromPool = (
 function availableTo({ country, namedBase, pool, drawn }: Usages, times: number): number {
   const { perDay, perCountry } = allowances.pool
   const fromPool = Math.min(times * perCountry, drawn + Math.max(0, times * perDay - pool))
-  return (
-    times * allowanceOf('country', country.evidence) +
-    (namedBase === undefined ? fromPool : times * namedBase)
-  )
+  const base = namedBase === undefined ? fromPool : times * namedBase
+  return base + times * allowanceOf('country', country.evidence)
 }
 
 /**

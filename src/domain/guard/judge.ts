@@ -46,11 +46,7 @@ export type GuardVerdict = {
 export type GuardJudge = ReturnType<typeof createGuardJudge>
 
 /** Rules by which a country's allowance is spent, or scarce. */
-const rulesOfCountry: ReadonlySet<GuardRule> = new Set([
-  'COUNTRY_UNVERIFIED',
-  'POOL_UNVERIFIED',
-  'FAIR_SHARE',
-])
+const rulesOfCountry = new Set<GuardRule>(['COUNTRY_UNVERIFIED', 'POOL_UNVERIFIED', 'FAIR_SHARE'])
 
 /** Creates the judge of messages with its settings. */
 export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guard'>) {
