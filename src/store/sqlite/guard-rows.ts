@@ -4,12 +4,15 @@ import { systemWorld, type World } from '../../world/system.ts'
 import type { GuardRowCache } from '../engine/sqlite-state.ts'
 import { lazy, type TransactionHooks } from './memory-state.ts'
 
-/** Rows that are held back are written after this time, or when there are so many. */
-const [heldBackMs, heldBackMax] = [10_000, 10_000]
+/** Rows in memory, about 10 MB. A round of writes begins at half of them, and takes as many as are added meanwhile. */
+const rowsMax = 20_000
+/** Time after which one begins at the latest. */
+const roundMs = 10_000
 /** Rows that one batch writes of them: 2 ms of work. */
 const sliceRows = 500
-/** Rows in memory, about 10 MB. When there are more, they are read again. */
-const rowsMax = 20_000
+
+/** A row in memory. It is newer than in the table if it is held back. */
+type CachedRow = { row: GuardRow; isHeldBack: boolean }
 
 const isNamed = (key: string) => key.includes(' ')
 
@@ -37,78 +40,72 @@ export function createGuardRows(
       on conflict (subject) do update
         set windows = excluded.windows, alerted_at = excluded.alerted_at, until = excluded.until`),
   }))
-  /** Rows as of the last commit: those that are newer than in the table, and some others. */
-  const committed = new Map<string, GuardRow>()
-  /** Keys of the newer ones. */
-  const heldBack = new Set<string>()
+  const cached = new Map<string, CachedRow>()
   /** Keys that the current round has yet to write, and when it began. */
   let round: string[] = []
   let roundAt = world.monotonic()
-  /** Rows that the running transaction changed; undefined: deleted. */
-  let changed = new Map<string, GuardRow | undefined>()
-  /** Counts its changes. */
-  let changes = 0
-  /** Keys of the rows that were held back and that it writes. */
-  let written: string[] = []
+  /** Entries that the running transaction replaced, as they were; undefined: there was none. */
+  let replaced: Array<[string, CachedRow | undefined]> = []
 
   function read(key: string): GuardRow | undefined {
     const row = statements().find.get(key)
     return row ? { ...row, windows: JSON.parse(row.windows) as GuardCounts } : undefined
   }
 
-  const put = (key: string, row: GuardRow | undefined) =>
-    row && statements().put.run(key, JSON.stringify(row.windows), row.alertedAt, row.until)
+  const put = (key: string, row: GuardRow) =>
+    statements().put.run(key, JSON.stringify(row.windows), row.alertedAt, row.until)
+
+  function replace(key: string, entry: CachedRow | undefined): void {
+    replaced.push([key, cached.get(key)])
+    if (entry) cached.set(key, entry)
+    else cached.delete(key)
+  }
 
   const cache: GuardRowCache = {
-    get: (key) => (changed.has(key) ? changed.get(key) : (committed.get(key) ?? read(key))),
+    get: (key) => cached.get(key)?.row ?? read(key),
 
     change(rows) {
-      changes += rows.size
-      for (const [key, row] of rows) {
-        changed.set(key, row)
-        if (isNamed(key)) put(key, row)
-      }
       const now = world.monotonic()
-      if (round.length === 0 && (now - roundAt >= heldBackMs || heldBack.size > heldBackMax)) {
-        round = [...heldBack].toSorted()
+      if (round.length === 0 && (now - roundAt >= roundMs || cached.size > rowsMax / 2)) {
+        forgetRows()
+        round = [...cached.keys()].toSorted()
         roundAt = now
+      }
+      for (const [key, row] of rows) {
+        const isHeldBack = !isNamed(key)
+        replace(key, row && { row, isHeldBack })
+        if (row && !isHeldBack) put(key, row)
       }
       // As many as are added at least, so that a round ends.
       writeRows(round.splice(0, Math.max(sliceRows, rows.size)))
     },
 
-    write: () => writeRows([...heldBack, ...[...changed.keys()].filter((key) => !isNamed(key))]),
+    write: () => writeRows([...cached.keys()]),
   }
 
+  /** Writes those of the rows that are held back. */
   function writeRows(keys: readonly string[]): void {
-    for (const key of keys) put(key, cache.get(key))
-    written.push(...keys)
+    for (const key of keys) {
+      const entry = cached.get(key)
+      if (!entry?.isHeldBack) continue
+      put(key, entry.row)
+      replace(key, { ...entry, isHeldBack: false })
+    }
   }
 
+  /** Forgets the rows that are in the table too. */
   function forgetRows(): void {
-    for (const key of committed.keys()) if (!heldBack.has(key)) committed.delete(key)
-  }
-
-  function end() {
-    changed = new Map()
-    changes = 0
-    written = []
+    for (const [key, { isHeldBack }] of cached) if (!isHeldBack) cached.delete(key)
   }
 
   const hooks: TransactionHooks = {
-    countPending: () => changes,
-    onCommit() {
-      for (const key of written) heldBack.delete(key)
-      for (const [key, row] of changed) {
-        if (row) committed.set(key, row)
-        else committed.delete(key)
-        if (row && !isNamed(key)) heldBack.add(key)
-        else heldBack.delete(key)
-      }
-      if (committed.size > rowsMax) forgetRows()
-      end()
+    countPending: () => replaced.length,
+    onCommit: () => void (replaced = []),
+    onRollback() {
+      for (const [key, entry] of replaced.splice(0).toReversed())
+        if (entry) cached.set(key, entry)
+        else cached.delete(key)
     },
-    onRollback: end,
     onForeignCommit: forgetRows,
   }
 
@@ -116,7 +113,7 @@ export function createGuardRows(
     cache,
     hooks,
     async close() {
-      if (heldBack.size > 0) await runWrite(async () => cache.write())
+      if (cached.size > 0) await runWrite(async () => cache.write())
     },
   }
 }
