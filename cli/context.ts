@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { createApi } from './client/api.ts'
-import { CliError, usageError, type ExitCode } from './terminal/errors.ts'
+import { usageError, type ExitCode } from './terminal/errors.ts'
 import { createHttp, type Connection, type SendHttp } from './session/http.ts'
 import { requireOtpd } from './session/server-identity.ts'
 import { explainUnexpected } from './session/server-version.ts'
@@ -111,9 +111,9 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
     get api() {
       return connect().api
     },
-    /** Explains what a command threw: an unexpected error after a server of another version answered is put down to that. */
+    /** Explains what a command threw, if the server that answered it is of another version. */
     explain: async (error: unknown): Promise<unknown> =>
-      error instanceof CliError || answered === null ? error : await explainUnexpected(error, answered),
+      answered === null ? error : await explainUnexpected(error, answered),
   }
 }
 

@@ -22,17 +22,20 @@ export const versionDifference = (serverVersion: string) => ({
 })
 
 /**
- * Explains an unexpected error after a response. Responses are not checked field by field, because a server of this version
- * sends what its types say; with another version, the response is taken for the cause.
+ * Explains an unexpected error after a response, or a route that the server lacks. Responses are not checked field by field,
+ * because a server of this version sends what its types say; with another version, that is taken for the cause.
  */
 export async function explainUnexpected(error: unknown, { server, send }: Connection): Promise<unknown> {
+  const isKnown = error instanceof CliError
+  if (isKnown && error.reason !== 'ROUTE_NOT_FOUND') return error
   const serverVersion = await fetchServerVersion(send)
   if (serverVersion === null || serverVersion === version) return error
   const { message, remedy } = versionDifference(serverVersion)
+  const fault = isKnown ? 'has no such route' : 'gave an answer that this version of otpd does not expect'
   return new CliError(
-    exitCodes.bug,
-    'UNEXPECTED_ANSWER',
-    `The answer of ${server.url} is not what this version of otpd expects: ${message}.`,
-    { hints: [remedy], cause: error },
+    isKnown ? error.exitCode : exitCodes.bug,
+    isKnown ? error.code : 'UNEXPECTED_ANSWER',
+    `${server.url} ${fault}: ${message}.`,
+    { hints: [remedy], cause: error, ...(isKnown && error.body !== undefined && { body: error.body }) },
   )
 }

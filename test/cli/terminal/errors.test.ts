@@ -113,6 +113,22 @@ describe('exit code', () => {
     })
   })
 
+  test('5 for a route that the server lacks, with both versions if they differ', async () => {
+    const error = { code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND', message: 'There is no such route.' }
+    let serverVersion = '0.2.0'
+    cli.respond = ({ path }) =>
+      path === '/v1/openapi.json'
+        ? Response.json({ info: { version: serverVersion } })
+        : Response.json({ error: { ...error, traceId: 'req_1' } }, { status: 404 })
+    const older = await cli.home.otpd(['routes'])
+    expect(older).toMatchObject({ exitCode: 5, stdout: '' })
+    expect(older.stderr).toContain(`has no such route: this program is ${version}, the server is 0.2.0.`)
+    expect(older.stderr).toContain('Install the same version')
+    expect(JSON.parse((await cli.home.otpd(['routes', '--json'])).stderr)).toMatchObject({ error })
+    serverVersion = version
+    expect((await cli.home.otpd(['routes'])).stderr).toContain('There is no such route.')
+  })
+
   test('4 without a login, with the command that helps', async () => {
     const result = await cli.home.otpd(['project', 'list', '--server', 'http://127.0.0.1:9'])
     expect(result.exitCode).toBe(4)
