@@ -29,7 +29,7 @@ export function createAlertStore({ database, executor }: Connection): AlertStore
     )
 
   return {
-    list: async () => list(),
+    list: () => list(),
     insert: async (alert) => void (await alerts.insertMissing(alert)),
     update: (key, changes) => alerts.update(changes, isAlert(key)),
 
@@ -46,7 +46,7 @@ export function createAlertStore({ database, executor }: Connection): AlertStore
         await notices.insertMissing({ ...notice, dueAt: notice.at, attempts: 0, failure: null })
     },
 
-    listNotices: async () => listNotices(),
+    listNotices: () => listNotices(),
     leaseNotice: (key, now, until) =>
       notices.updateOne(
         { dueAt: until, attempts: sql`${noticeTable.attempts} + 1` },

@@ -18,7 +18,7 @@ type ListQuery = { developerId: string; appId?: string | undefined; environment?
 
 /**
  * Creates the function that finds the lists of a query, on SQLite; PostgreSQL has none. Without a filter, a developer has a list
- * of its own; with one, those of its applications are merged, deleted ones included.
+ * of its own. With a filter, the lists of its applications are merged, also those of deleted applications.
  */
 export function createListSources(connection: Connection, { developer, application }: Kind) {
   const { database } = connection
