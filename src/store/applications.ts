@@ -103,7 +103,7 @@ export function createApplicationStore(connection: Connection): ApplicationStore
       return application && toApplication(application)
     },
 
-    list: async (query) => list(query),
+    list: (query) => list(query),
 
     hasExisted: async (developerId, id) => (await selectExisted({ developerId, id })).length > 0,
 

@@ -31,7 +31,7 @@ export function createAuditStore({ database, executor }: Connection, chains: Aud
       chains.add(entry)
     },
 
-    list: async (developerId, query) => list({ developerId, ...query }),
+    list: (developerId, query) => list({ developerId, ...query }),
 
     deleteOldest: chains.deleteOldest,
   }

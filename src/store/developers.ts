@@ -26,7 +26,7 @@ export function createDeveloperStore(connection: Connection): DeveloperStore {
   return {
     find: (id) => rows.find(eq(developers.id, id)),
 
-    findBySubject: async (issuer, subject) => findBySubject({ issuer, subject }),
+    findBySubject: (issuer, subject) => findBySubject({ issuer, subject }),
 
     async findLogin(issuer, subject, sessionId) {
       const [row] = await selectLogin({ issuer, subject, sessionId })

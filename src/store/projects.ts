@@ -36,7 +36,7 @@ export function createProjectStore({ database, executor }: Connection): ProjectS
       return project
     },
 
-    list: async (developerId, limit, before) => list({ developerId, limit, before }),
+    list: (developerId, limit, before) => list({ developerId, limit, before }),
 
     count: (developerId) => rows.count(eq(projects.developerId, developerId)),
     insert: (project) => rows.insert(project),

@@ -15,7 +15,7 @@ export function createRefreshTokenStore(
   // Prepared once: anyone may look up tokens at any rate, and SQLite keeps the memory of each statement.
   const find = prepareFind(connection, table, 'hash')
   return {
-    find: async (hash) => find({ hash }),
+    find: (hash) => find({ hash }),
     insert: async (token) => void (await tokens.insertMissing(token)),
     use: (hash, now) => tokens.updateOne({ usedAt: now }, and(eq(table.hash, hash), isNull(table.usedAt))),
 
