@@ -13,7 +13,7 @@ export async function page(io: Io, text: string): Promise<void> {
   const env = { ...io.env, LESS, LV, LESSCHARSET }
   const child = Bun.spawn(['sh', '-c', pager], { env, stdin: 'pipe', stdout: 'inherit', stderr: 'ignore' })
   try {
-    child.stdin.write(text)
+    await child.stdin.write(text)
     await child.stdin.end()
   } catch {
     // The reader quit before the end.
