@@ -77,13 +77,12 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     const times = hasPassed ? challengeTimes : 1
     const violatedRules = findExceeded(usages)
     const isBlocked = isEnforced && (hasPassed ? findExceeded(usages, times) : violatedRules).length > 0
-    const isShared = violatedRules.includes('FAIR_SHARE')
     if (!isBlocked) {
       countMessages(subjects, ledger.now, 1)
       if (isFromPool(usages, times)) country.drawFrom(pool)
     }
     // An attacker's networks are known by what they try, or each would be new until one of its messages passes.
-    else if (isShared) network?.add('earlier', ledger.now, scarcity.refused)
+    else if (violatedRules.includes('FAIR_SHARE')) network?.add('earlier', ledger.now, scarcity.refused)
     // For as long as the allowance is spent: customers who are refused leave no evidence.
     if (violatedRules.some((rule) => rulesOfCountry.has(rule))) country.hold(usages.country.evidence)
     const alert = findAlert(message, violatedRules, country, prefix, pool)
@@ -245,7 +244,7 @@ function takeSolution(ledger: Ledger, { challenge }: GuardedMessage, key: string
   if (challenge?.outcome !== 'passed') return false
   if (key === undefined) return true
   const solution = ledger.open(key)
-  if (!solution.isNew) return false
+  if (solution.total('unverified') > 0) return false
   solution.add('unverified', ledger.now, 1)
   return true
 }

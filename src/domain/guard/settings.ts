@@ -6,11 +6,9 @@ import type { GuardRule } from '../model/guard.ts'
 import type { Listing } from '../model/list-rule.ts'
 import type { ChallengeSettings } from '../model/challenge.ts'
 
-type GuardMode = 'off' | 'monitor' | 'enforce'
-
 export type GuardSettings = {
   /** `off` counts nothing, `monitor` logs what it would have blocked, `enforce` blocks. */
-  mode: GuardMode
+  mode: 'off' | 'monitor' | 'enforce'
   /** ISO codes of the only countries that get messages, `001` for numbers without one. Empty allows all. */
   countries: readonly string[]
   deniedCountries: readonly string[]

@@ -48,7 +48,6 @@ export function openLedger(rows: GuardRows, now: number) {
 /** Counts of one subject at a time, and what is noted of it. */
 export class Subject {
   isChanged = false
-  readonly isNew: boolean
   readonly windows: Readonly<GuardCounts>
   alertedAt: number
 
@@ -58,7 +57,6 @@ export class Subject {
   constructor(key: string, stored: GuardRow | undefined, now: number) {
     this.key = key
     this.now = now
-    this.isNew = stored === undefined
     this.windows = stored ? { ...stored.windows } : {}
     this.alertedAt = stored?.alertedAt ?? 0
   }

@@ -98,7 +98,7 @@ export async function takeEvidenceBack(
   addEvidence(added, keys, record, now)
   await changeRows(tx, added, now, (ledger, key, at) => {
     const subject = ledger.open(key)
-    if (!subject.isNew) subject.add('evidence', at, -1)
+    if (subject.total('evidence') > 0) subject.add('evidence', at, -1)
   })
 }
 
