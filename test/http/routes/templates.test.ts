@@ -106,6 +106,7 @@ describeEachDatabase('templates of an application', (database) => {
       expect(await faultOf({ [tag]: '{code} is it' })).toContain('Expected the tag of a language')
     expect(await faultOf({ en: '{code} a', EN: '{code} b' })).toContain('There are two texts for en.')
     expect(await faultOf({ en: 5 })).toContain('texts.en: Expected a string, not a number.')
+    expect(await faultOf({ 'e\nn': 5, en: '{code} ok' })).toContain('Expected a string, not a number.')
     expect(await faultOf(['{code}'])).toContain('texts: Expected an object, not a list.')
     expect(await faultOf({ en: '{code} ok' }, 'With.Dot')).toContain('Expected a name of 1 to 32')
     expect((await get('faulty')).status).toBe(404)
