@@ -29,23 +29,28 @@ export function toOtpRequest(sealing: Sealing, row: RequestRow): OtpRequest {
   const { id, clientIp, ownText, contexts } = row
   return {
     ...row,
-    ...toListedRequest(sealing, row),
+    ...openListed(sealing, row),
     clientIp: sealing.openText('otp_requests.client_ip', id, clientIp),
     contexts: contexts === null ? [] : contexts.split(' '),
     ownText: sealing.openText('otp_requests.own_text', id, ownText),
   }
 }
 
+/** Decrypts a row of a list. */
+export const toListedRequest = (sealing: Sealing, row: ListedRow): ListedRequest => ({
+  ...row,
+  ...openListed(sealing, row),
+})
+
 /**
- * Decrypts a row of a list. The assertions hold because `createRequestWrites` alone has the statements that write metadata,
+ * Decrypts the fields of a row that lists read. The assertions hold because `createRequestWrites` alone has the statements that write metadata,
  * template, channel and compat.
  */
-export function toListedRequest(sealing: Sealing, row: ListedRow): ListedRequest {
+function openListed(sealing: Sealing, row: ListedRow) {
   const { id } = row
   const metadata = sealing.openText('otp_requests.metadata', id, row.metadata)
   const template = sealing.openText('otp_requests.template', id, row.template)
   return {
-    ...row,
     phone: sealing.openPhone('otp_requests.phone', id, row.phone),
     channel: row.channel as Channel,
     compat: row.compat === null ? null : parseCompat(row.compat),

@@ -86,11 +86,11 @@ function toUsage(row: PhoneRow, prefix: UsagePrefix): PhoneUsage {
   return { sends: parseTimes(sends), checks }
 }
 
-const toIdentity = ({ identityId, ...row }: PhoneRow): PhoneRecord['identity'] =>
-  identityId === null
+const toIdentity = (row: PhoneRow): PhoneRecord['identity'] =>
+  row.identityId === null
     ? null
     : {
-        id: identityId,
+        id: row.identityId,
         verificationCount: row.verificationCount ?? 0,
         firstVerifiedAt: row.firstVerifiedAt ?? 0,
         lastVerifiedAt: row.lastVerifiedAt ?? 0,

@@ -41,31 +41,30 @@ export function createUnitOfWork(
   tx: UnitStores,
   takeNotices: () => () => void,
 ): UnitOfWork {
-  const containers: Array<{ clear(): void }> = []
-  /** Has `clear` empty a container. */
-  function cleared<C extends { clear(): void }>(container: C): C {
-    containers.push(container)
-    return container
-  }
-  const requests = cleared(createChangedRows<OtpRequest>())
+  const requests = createChangedRows<OtpRequest>()
   /** Requests that were read, as they are stored. */
-  const readRequests = cleared(new Map<string, OtpRequest>())
-  const messages = cleared(new Map<string, ChangedRows<Message>>())
-  const phones = cleared(new Map<string, ChangeOf<'phone'>>())
+  const readRequests = new Map<string, OtpRequest>()
+  const messages = new Map<string, ChangedRows<Message>>()
+  const phones = new Map<string, ChangeOf<'phone'>>()
   /** Records that were read, and that have a row. */
-  const readPhones = cleared(new Map<string, LoadedPhone>())
-  const answers = cleared(new Map<string, ChangeOf<'idempotency'>>())
-  const counts = cleared(new Map<string, ChangeOf<'counts'>>())
-  const breakdown = cleared(new Map<string, ChangeOf<'breakdown'>>())
-  const guard: GuardChanges = { rows: cleared(new Map()), decisions: cleared(new Map()) }
-  /** Set while a call runs again because the rows of the guard could not be read or written. */
-  let guardFault: GuardFault | undefined
-  const relayed = cleared(createChangedRows<RelayedMessage>())
-  const sessions = cleared(createChangedRows<OtpSession>())
+  const readPhones = new Map<string, LoadedPhone>()
+  const answers = new Map<string, ChangeOf<'idempotency'>>()
+  const counts = new Map<string, ChangeOf<'counts'>>()
+  const breakdown = new Map<string, ChangeOf<'breakdown'>>()
+  const guard: GuardChanges = { rows: new Map(), decisions: new Map() }
+  const relayed = createChangedRows<RelayedMessage>()
+  const sessions = createChangedRows<OtpSession>()
+  // prettier-ignore
+  const containers = [
+    requests, readRequests, messages, phones, readPhones, answers, counts, breakdown, guard.rows, guard.decisions, relayed,
+    sessions,
+  ]
   let events: NewEvent[] = []
   let tries: Array<ChangeOf<'try'>> = []
   /** On PostgreSQL. */
   let admissions: NewAdmission[] = []
+  /** Set while a call runs again because the rows of the guard could not be read or written. */
+  let guardFault: GuardFault | undefined
   /** Asked on PostgreSQL, where a transaction without changes is not committed. */
   let hasChanges = false
   const rows: Rows = {
@@ -170,8 +169,8 @@ export function createUnitOfWork(
    * endpoints, counts and the counter of log entries, which all calls need, are locked as late as possible.
    */
   async function write(): Promise<void> {
-    tx.rateLimits.insert(admissions)
-    await saveEach(sessions, tx.otpSessions)
+    if (admissions.length > 0) tx.rateLimits.insert(admissions)
+    if (sessions.size() > 0) await saveEach(sessions, tx.otpSessions)
     const firstSeq = events.length > 0 ? await tx.events.reserve(events.length) : undefined
     appendToHistories(firstSeq)
     const { added, updated } = requests.lists()
@@ -179,17 +178,21 @@ export function createUnitOfWork(
     tx.otpRequests.update(
       updated.map((request) => ({ request, statusBefore: readRequests.get(request.id)?.status })),
     )
-    const changedMessages = valuesInKeyOrder(messages).map((own) => own.lists())
-    tx.otpDeliveries.insert(changedMessages.flatMap((own) => own.added))
-    tx.otpDeliveries.update(changedMessages.flatMap((own) => own.updated))
-    await saveEach(relayed, tx.relayedMessages)
-    await savePhones()
+    if (messages.size > 0) writeMessages()
+    if (relayed.size() > 0) await saveEach(relayed, tx.relayedMessages)
+    if (phones.size > 0) await savePhones()
     await tx.guard.apply(guard)
-    tx.idempotency.save(valuesInKeyOrder(answers))
-    tx.events.lockEndpoints(events)
+    if (answers.size > 0) tx.idempotency.save(valuesInKeyOrder(answers))
+    if (events.length > 0) tx.events.lockEndpoints(events)
     tx.analytics.add(valuesInKeyOrder(counts))
     tx.analytics.addBreakdown(valuesInKeyOrder(breakdown))
     if (events.length > 0) await tx.events.append(events, firstSeq)
+  }
+
+  function writeMessages(): void {
+    const changed = valuesInKeyOrder(messages).map((own) => own.lists())
+    tx.otpDeliveries.insert(changed.flatMap((own) => own.added))
+    tx.otpDeliveries.update(changed.flatMap((own) => own.updated))
   }
 
   /** Saves the records of phones, and deletes what they have taken over. */
@@ -209,18 +212,20 @@ export function createUnitOfWork(
    * @param firstSeq number of the first entry, if it is known
    */
   function appendToHistories(firstSeq: number | undefined): void {
-    const append = (id: string, format: (request: OtpRequest) => string) => {
-      const request = requests.get(id) ?? readRequests.get(id)
-      // A relayed message keeps none.
-      if (request) requests.set(id, { ...request, history: request.history + format(request) })
-    }
-    for (const { requestId, tried } of tries) append(requestId, (request) => formatTry(request, tried))
+    for (const { requestId, tried } of tries)
+      appendToHistory(requestId, (request) => formatTry(request, tried))
     for (const [index, { entry }] of events.entries()) {
       const seq = firstSeq === undefined ? undefined : firstSeq + index
       // A history has refused sends in one line, which `withRefusals` writes.
       if (entry.requestId !== null && entry.type !== 'otp.refused')
-        append(entry.requestId, (request) => formatEntry(request, entry, seq))
+        appendToHistory(entry.requestId, (request) => formatEntry(request, entry, seq))
     }
+  }
+
+  function appendToHistory(id: string, format: (request: OtpRequest) => string): void {
+    const request = requests.get(id) ?? readRequests.get(id)
+    // A relayed message keeps none.
+    if (request) requests.set(id, { ...request, history: request.history + format(request) })
   }
 
   /** Forgets the changes: the transaction has ended. */

@@ -24,8 +24,6 @@ import {
 export type ChannelChoice = {
   channel?: Channel | undefined
   withoutChannels?: readonly Channel[] | undefined
-  /** Channels that the guard refuses for the number. */
-  refused?: readonly Channel[]
 }
 
 export type SendInput = ChannelChoice &
@@ -75,23 +73,25 @@ export const toSentOtp = (request: OtpRequest): SentOtp => ({
 /**
  * Builds the request of a send.
  *
- * @param send.delivered how its message begins (`startDelivery`)
+ * @param start.application as it is now
+ * @param start.delivered how its message begins (`startDelivery`)
  */
 export function buildRequest(
   keys: Keys,
-  send: Pick<OtpRequest, 'id' | 'codeSalt' | 'contexts' | 'startedBy' | 'previousRequest'> & {
+  send: { phone: Phone & OwnedPhone; input: SendInput; facade?: Facade | undefined } & Pick<
+    OtpRequest,
+    'id' | 'codeSalt' | 'contexts'
+  >,
+  start: Pick<OtpRequest, 'startedBy' | 'previousRequest' | 'template'> & {
     application: CallingApplication
-    phone: Phone & OwnedPhone
-    input: SendInput
-    template: SentTemplate | null
-    facade?: Facade | undefined
     delivered: ReturnType<typeof startDelivery>
     isKnownSender: boolean
   },
   now: number,
 ): OtpRequest {
-  const { id, codeSalt, application, input, template, delivered, facade } = send
+  const { id, codeSalt, input, facade } = send
   const { phone, country, environment } = send.phone
+  const { application, template, delivered } = start
   const code = deriveCode(keys, { id, codeSalt, phone, environment, template })
   const ttlSeconds = input.ttlSeconds ?? application.otpTtlSeconds
   return {
@@ -119,12 +119,12 @@ export function buildRequest(
     expiresAt: now + ttlSeconds * 1000,
     verifiedAt: null,
     contexts: send.contexts,
-    startedBy: send.startedBy,
-    previousRequest: send.previousRequest,
-    history: send.isKnownSender ? knownSenderLine : '',
+    startedBy: start.startedBy,
+    previousRequest: start.previousRequest,
+    history: start.isKnownSender ? knownSenderLine : '',
     compat: facade ? { facade, messages: [{ channel: delivered.channel, sentAt: now }] } : null,
     updatedAt: now,
-    ...(application.traceparent !== undefined && { traceparent: application.traceparent }),
+    traceparent: application.traceparent,
   }
 }
 
@@ -158,8 +158,9 @@ export function resendChannels(
   routes: DestinationRoutes,
   request: OtpRequest,
   choice: ChannelChoice,
+  refused: readonly Channel[],
 ): Channel[] {
-  const channels = chooseChannels(routes, choice, request.template)
+  const channels = chooseChannels(routes, choice, refused, request.template)
   if (choice.channel) return channels
   if (channels.length === 0) return [request.channel]
   const index = channels.indexOf(request.channel)
@@ -168,10 +169,15 @@ export function resendChannels(
   return remaining.length > 0 ? remaining : channels
 }
 
-/** Channels of a message, in order. A call cannot say amount and payee, so one with a payment is not made. */
+/**
+ * Channels of a message, in order. A call cannot say amount and payee, so one with a payment is not made.
+ *
+ * @param refused channels that the guard refuses for the number
+ */
 export function chooseChannels(
   routes: DestinationRoutes,
-  { channel, withoutChannels = [], refused = [] }: ChannelChoice,
+  { channel, withoutChannels = [] }: ChannelChoice,
+  refused: readonly Channel[],
   template: SentTemplate | null = null,
 ): Channel[] {
   if (channel) return [channel]

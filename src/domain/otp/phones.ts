@@ -54,9 +54,9 @@ export const hasPhoneBudgets = ({ environment, phone }: Pick<OwnedPhone, 'enviro
  */
 export const trustOfRequest = (
   record: PhoneRecord,
-  { startedBy, ...request }: Pick<OtpRequest, 'startedBy' | 'clientIp' | 'contexts' | 'createdAt'>,
+  request: Pick<OtpRequest, 'startedBy' | 'clientIp' | 'contexts' | 'createdAt'>,
 ): TrustLevel =>
-  startedBy !== 'known'
+  request.startedBy !== 'known'
     ? 'stranger'
     : trustOfCall(record, request, request.createdAt) === 'device'
       ? 'device'

@@ -230,7 +230,7 @@ export function createOtpRelay(needs: RelayNeeds) {
     const listing = findListing(rows.listRules(application), { appId, ...phone, clientIp }, now)
     const origin = { ...toOrigin(call, now), listing }
     const refused = guard.refusedChannels({ ...origin, provider: null })
-    const channels = chooseChannels(routes, { ...input, refused })
+    const channels = chooseChannels(routes, input, refused)
     const provider = firstProvider(routes, channels)
     const appCountries = rows.caller(application).countries
     const estimatePrice = () => delivery.estimatePrice({ environment, appId, ...phone }, channels)

@@ -203,7 +203,7 @@ export function createOtpResend(needs: OtpNeeds) {
     const refused = guard.refusedChannels(message)
     // A text of the caller's own is for the channel that its façade names.
     const channel = choice.channel ?? (request.ownText === null ? undefined : request.channel)
-    const channels = resendChannels(routes, request, { ...choice, channel, refused })
+    const channels = resendChannels(routes, request, { ...choice, channel }, refused)
     if (routes.candidatesFor(channels).length === 0)
       return deliveryFailed({ requestId: request.id }, 'no_route', { channels, country: request.country })
     return { channels, ...startDelivery(routes, channels, request) }

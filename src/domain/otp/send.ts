@@ -56,7 +56,7 @@ type SendCall = {
   template?: SentTemplate | Rejected | null
 }
 
-/** A call, with what is new about its request. */
+/** A call that sends a code, with what is new about its request. */
 type NewSend = SendCall & {
   phone: Phone & OwnedPhone
   contexts: readonly string[]
@@ -89,26 +89,29 @@ export function createOtpSend(needs: OtpNeeds) {
     input: SendInput,
     scope?: IdempotencyScope,
   ): Promise<SendResult> {
-    const call = await readCall(application, input)
-    const outcome = await needs.store.decide(sendOperation({ ...call, scope }))
+    const outcome = await needs.store.decide(sendOperation(await readCall(application, input, scope)))
     return completeSend(needs, application, scope, outcome)
   }
 
   /** Reads the phone and the template of a call, and checks its challenge. @throws INVALID_PHONE_NUMBER */
-  async function readCall(application: CallingApplication, input: SendInput): Promise<SendCall> {
+  async function readCall(
+    application: CallingApplication,
+    input: SendInput,
+    scope?: IdempotencyScope,
+  ): Promise<SendCall> {
     const phone = tryReadPhone(input) ?? (await readNationalPhone(needs, application, input))
     const challenge =
       input.challenge === undefined ? noToken : await needs.challenges.answer(application, input)
     const hasTemplate = input.template !== undefined || input.variables !== undefined
     const template = hasTemplate ? await readTemplate(needs, application, phone, input) : null
-    return { application, phone, input, challenge, template }
+    return { application, phone, input, scope, challenge, template }
   }
 
   /** The operation of a send. @param replaced request that is canceled when the new one is made */
   function sendOperation(call: SendCall, replaced?: RequestFinder): Operation<SendDecision | Replay> {
     const { developerId, environment } = call.application
     const { clientIp = null, deviceId = null } = call.input
-    const made: NewSend = {
+    const send: NewSend = {
       ...call,
       phone: { ...call.phone, developerId, environment },
       id: newId('otp'),
@@ -118,21 +121,21 @@ export function createOtpSend(needs: OtpNeeds) {
     return {
       preload: {
         lookUp: replaced?.lookUp,
-        first: (rows) => ({ ...nameFirstRows(rows, made), request: replaced?.nameRows(rows).request }),
-        next: (rows) => ({ ...nameNextRows(rows, made), request: replaced?.nameRows(rows).request }),
+        first: (rows) => ({ ...nameFirstRows(rows, send), request: replaced?.nameRows(rows).request }),
+        next: (rows) => ({ ...nameNextRows(rows, send), request: replaced?.nameRows(rows).request }),
       },
-      decide: (rows) => decideSend(rows, made, replaced),
+      decide: (rows) => decideSend(rows, send, replaced),
     }
   }
 
-  function decideSend(rows: Rows, made: NewSend, replaced?: RequestFinder): Decision<SendDecision | Replay> {
-    const { application, phone, scope, contexts, input } = made
+  function decideSend(rows: Rows, send: NewSend, replaced?: RequestFinder): Decision<SendDecision | Replay> {
+    const { application, phone, scope, contexts, input } = send
     const now = rows.now()
     const refusal = readRefusal(rows, application)
     if (refusal) return refusalDecision(refusal)
     const earlier = scope && readEarlierSend(rows, scope, now)
     if (earlier) return isRejected(earlier) ? refusalDecision(earlier) : { result: earlier, changes: [] }
-    const { template = null } = made
+    const { template = null } = send
     if (isRejected(template)) return refusalDecision(template)
     // Before the limits: invalid numbers are all refused alike.
     const inboxOwnerId = phone.isVirtual ? rows.virtualPhoneOwner(phone.phone) : application.developerId
@@ -142,7 +145,7 @@ export function createOtpSend(needs: OtpNeeds) {
     const usage = { record: loaded.record, trust, isLimited: hasPhoneBudgets(phone) }
     const charged = chargeSend(needs, rows, application, usage, now)
     if (isRejected(charged)) return limitRefusal(charged, refusedSendTo(phone, loaded.record))
-    const described = describeNewMessage(rows, made, loaded.record, now)
+    const described = describeNewMessage(rows, send, loaded.record, now)
     const { verdict, guardChanges } = judgeMessage(needs, rows, application.id, described, now)
     const { rate, isOverBudget } = charged
     const { alert } = verdict
@@ -150,7 +153,7 @@ export function createOtpSend(needs: OtpNeeds) {
     // Nothing is sent, so the phone is not charged.
     if (verdict.challenge === 'needed') {
       const refusedSend = refusedSendTo(phone, loaded.record)
-      const refused = { answer: made.challenge, rate, refusedSend, changes }
+      const refused = { answer: send.challenge, rate, refusedSend, changes }
       const challenged = challengeRefusal(needs, verdict, now, refused)
       if (challenged) return challenged
     }
@@ -159,8 +162,15 @@ export function createOtpSend(needs: OtpNeeds) {
     const previousRequest = loaded.record.newestRequest
     const { channels, delivered } = described
     const isKnownSender = described.sender.isKnownPhone || verdict.isKnownOrigin === true
-    const origin = { startedBy, previousRequest, delivered, isKnownSender } as const
-    const request = buildRequest(keys, { ...made, ...origin, template, application: current }, now)
+    const start = {
+      application: current,
+      template,
+      startedBy,
+      previousRequest,
+      delivered,
+      isKnownSender,
+    } as const
+    const request = buildRequest(keys, send, start, now)
     // A blocked send is no message to the phone: its budget is for those that are sent.
     const used = verdict.blocked ? loaded.record : charged.record
     changes.push({ kind: 'phone', handle: loaded, record: withRequest(used, request) })
@@ -189,9 +199,9 @@ export function createOtpSend(needs: OtpNeeds) {
   }
 
   /** Names the rows of a send that are known before any is read. */
-  function nameFirstRows(rows: Rows, made: NewSend): NamedRows {
-    const { application, phone, scope, contexts, challenge } = made
-    const { clientIp = null } = made.input
+  function nameFirstRows(rows: Rows, send: NewSend): NamedRows {
+    const { application, phone, scope, contexts, challenge } = send
+    const { clientIp = null } = send.input
     const createdAt = clock.now()
     const routes = delivery.routesFor({ ...phone, appId: application.id })
     const provider = firstProvider(routes, routes.channels)
@@ -208,27 +218,27 @@ export function createOtpSend(needs: OtpNeeds) {
   }
 
   /** Names the rows that follow from those. */
-  function nameNextRows(rows: Rows, made: NewSend): NamedRows {
-    const { application, scope, phone } = made
+  function nameNextRows(rows: Rows, send: NewSend): NamedRows {
+    const { application, scope, phone } = send
     const now = rows.now()
     const { record } = readPhone(rows, keys, phone)
     return {
       limit: otpRateLimit(plans, rows.caller(application), 'send'),
       messages: earlierRequest(rows, scope, now),
-      ...nameJudgeRows(needs, rows, describeNewMessage(rows, made, record, now), now),
+      ...nameJudgeRows(needs, rows, describeNewMessage(rows, send, record, now), now),
     }
   }
 
   /** Describes the message to the guard, with its channels and how it begins. */
-  function describeNewMessage(rows: Rows, made: NewSend, record: PhoneRecord, now: number) {
-    const { application, phone, input, challenge, contexts } = made
-    const template = isRejected(made.template) ? null : made.template
+  function describeNewMessage(rows: Rows, send: NewSend, record: PhoneRecord, now: number) {
+    const { application, phone, input, challenge, contexts } = send
+    const template = isRejected(send.template) ? null : send.template
     const { clientIp = null } = input
     const origin = { ...phone, appId: application.id, clientIp, createdAt: now, resends: 0 }
     const routes = delivery.routesFor(origin)
     const listing = findListing(rows.listRules(application), origin, now)
     const refused = guard.refusedChannels({ ...origin, listing, provider: null })
-    const channels = chooseChannels(routes, { ...input, refused }, template)
+    const channels = chooseChannels(routes, input, refused, template)
     const delivered = startDelivery(routes, channels, { channel: 'sms', provider: null })
     const appCountries = rows.caller(application).countries
     const estimatePrice = () => delivery.estimatePrice(origin, channels)

@@ -96,7 +96,7 @@ export function createSessions(needs: OtpNeeds, operations: Operations) {
     const [device = ''] = hashContexts(needs.keys, session.developerId, { clientIp: null, deviceId })
     const request = newest?.contexts.includes(device) ? newest : undefined
     const routes = request && needs.delivery.routesFor(toDestination(request))
-    const channels = routes && chooseChannels(routes, {}, request.template)
+    const channels = routes && chooseChannels(routes, {}, [], request.template)
     const otherChannels = channels?.filter((channel) => channel !== request?.channel) ?? []
     return { session, request, page: await pages.find(session.appId), application, otherChannels }
   }

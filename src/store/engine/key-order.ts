@@ -16,6 +16,7 @@ export function createChangedRows<T>() {
   const rows = new Map<string | number, { value: T; isNew: boolean }>()
   const isNew = (key: string | number): boolean => rows.get(key)?.isNew === true
   return {
+    size: (): number => rows.size,
     isNew,
     get: (key: string | number): T | undefined => rows.get(key)?.value,
     /** Sets a row, which stays new if it was added before. */
