@@ -1,10 +1,9 @@
 import { eq } from 'drizzle-orm'
 import type { Environment } from '../domain/model/application.ts'
-import { createEnvironmentLookup, selectApplications } from './app-environments.ts'
 import { textParam } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import type { ListKey, ListRange, Lists, ListSources } from './engine/sqlite-state.ts'
-import { prepareRemembered } from './remember.ts'
+import { prepareRemembered, createEnvironmentLookup, selectApplications } from './remember.ts'
 
 /** Lists of one kind of rows, for a query with or without a filter. */
 type Kind = {

@@ -1,6 +1,10 @@
+import { eq, type SQL } from 'drizzle-orm'
+import type { Environment } from '../domain/model/application.ts'
 import { createVersionedCache } from '../domain/model/versioned-cache.ts'
 import type { Connection } from './engine/connection.ts'
-import type { Preparable, SqliteParts } from './engine/database.ts'
+import type { Database, Preparable, SqliteParts } from './engine/database.ts'
+import { textParam } from './engine/query-params.ts'
+import type { Tables } from './engine/tables.ts'
 
 const entriesMax = 10_000
 
@@ -26,5 +30,43 @@ export function prepareRemembered<R, T>(
     const value = parse(select({ id }), id)
     cache.set(id, version, value)
     return value
+  }
+}
+
+/** Selects applications that match, deleted ones included, whose rows stay listed. */
+export function selectApplications(
+  { database, executor }: Connection,
+  match: (table: Tables['applications'] | Tables['deletedApplications']) => SQL | undefined,
+) {
+  const { applications, deletedApplications: deleted } = database.tables
+  const { id, environment } = applications
+  return executor
+    .select({ id, environment })
+    .from(applications)
+    .where(match(applications))
+    .unionAll(
+      executor
+        .select({ id: deleted.id, environment: deleted.environment })
+        .from(deleted)
+        .where(match(deleted)),
+    )
+}
+
+/** By database; an application never changes its environment. */
+const environmentsByDatabase = new WeakMap<Database, Map<string, Environment>>()
+
+/** Creates the look-up of the environment of an application, which may have been deleted. */
+export function createEnvironmentLookup(connection: Connection) {
+  const { database } = connection
+  const environments = environmentsByDatabase.get(database) ?? new Map<string, Environment>()
+  environmentsByDatabase.set(database, environments)
+  const select = database.prepare(() => selectApplications(connection, ({ id }) => eq(id, textParam('id'))))
+
+  return async (appId: string): Promise<Environment | undefined> => {
+    const known = environments.get(appId)
+    if (known) return known
+    const [row] = await select({ id: appId })
+    if (row) environments.set(appId, row.environment)
+    return row?.environment
   }
 }

@@ -7,7 +7,7 @@ import type {
   NewDelivery,
   WebhookOutboxStore,
 } from '../domain/store/webhook-outbox.ts'
-import { createEnvironmentLookup } from './app-environments.ts'
+import { createEnvironmentLookup } from './remember.ts'
 import type { Connection } from './engine/connection.ts'
 import type { SqliteParts } from './engine/database.ts'
 import { columnsOf, insertInto, type RowWrite, rowsOf } from './engine/row-writes.ts'

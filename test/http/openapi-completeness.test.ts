@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { eventBody } from '../../src/domain/log/event-change.ts'
+import { eventBody } from '../../src/domain/log/changes.ts'
 import type { OtpRequest } from '../../src/domain/model/request.ts'
 import { errorExamples } from '../../src/http/openapi/error-examples.ts'
 import { fieldExamples, fieldTexts, parameterTexts } from '../../src/http/openapi/field-texts.ts'

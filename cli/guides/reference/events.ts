@@ -1,5 +1,5 @@
 import { alertChange } from '../../../src/domain/guard/alert.ts'
-import { eventBody } from '../../../src/domain/log/event-change.ts'
+import { eventBody } from '../../../src/domain/log/changes.ts'
 import { relayEventChange } from '../../../src/domain/log/relay-events.ts'
 import type { OtpRequest } from '../../../src/domain/model/request.ts'
 import {

@@ -1,4 +1,4 @@
-import { deliveriesTo, toIsoTime } from '../log/event-change.ts'
+import { deliveriesTo, toIsoTime } from '../log/changes.ts'
 import type { GuardAlert } from '../model/guard.ts'
 import type { NewId } from '../model/ids.ts'
 import type { OtpRequest } from '../model/request.ts'

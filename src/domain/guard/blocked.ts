@@ -1,7 +1,6 @@
-import { breakdownChange, countChange } from '../log/counts.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
-import { eventChange } from '../log/event-change.ts'
+import { eventChange, breakdownChange, countChange } from '../log/changes.ts'
 import type { GuardVerdict } from './judge.ts'
 import type { NewId } from '../model/ids.ts'
 import type { OtpRequest } from '../model/request.ts'

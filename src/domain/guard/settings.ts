@@ -1,5 +1,5 @@
 import { noCountry } from '../model/phone.ts'
-import { isUnreadable, type RestrictedNumberType } from '../model/number-type.ts'
+import { isUnreadable, type RestrictedNumberType } from '../model/numbering-plans.ts'
 import type { Price } from '../model/price.ts'
 import type { Channel } from '../model/request.ts'
 import type { GuardRule } from '../model/guard.ts'

@@ -1,7 +1,7 @@
 import type { ChallengeKind } from '../model/challenge.ts'
 import type { Clock } from '../model/clock.ts'
 import { alertMs, type GuardDecisions, guardRules, type GuardRule } from '../model/guard.ts'
-import { restrictedNumberTypes } from '../model/number-type.ts'
+import { restrictedNumberTypes } from '../model/numbering-plans.ts'
 import type { Store } from '../store/store.ts'
 import { hourMs, utcDay } from '../../shared/durations.ts'
 import { allowances, countryAllowance, namedBase, relayAllowance } from './allowances.ts'

@@ -1,5 +1,5 @@
 import type { RelayKind } from '../../shared/event-kinds.ts'
-import { deliveriesTo, toIsoTime } from './event-change.ts'
+import { deliveriesTo, toIsoTime } from './changes.ts'
 import { writeWebhookBody } from '../model/webhook-body.ts'
 import type { MessageCost } from '../model/price.ts'
 import type { NewId } from '../model/ids.ts'

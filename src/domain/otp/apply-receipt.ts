@@ -5,8 +5,7 @@ import {
   type Delivery,
   type Receipt,
 } from '../model/delivery.ts'
-import { breakdownChange } from '../log/counts.ts'
-import { eventChange } from '../log/event-change.ts'
+import { eventChange, breakdownChange } from '../log/changes.ts'
 import type { NewId } from '../model/ids.ts'
 import { withDelivery, type LoadedMessage, type Message } from '../model/message.ts'
 import { noCost } from '../model/price.ts'

@@ -1,4 +1,4 @@
-import { breakdownChange, chargeCounts } from '../log/counts.ts'
+import { breakdownChange, chargeCounts } from '../log/changes.ts'
 import type { Receipt } from '../model/delivery.ts'
 import type { LoadedMessage, Message } from '../model/message.ts'
 import type { MessageCost, Price } from '../model/price.ts'

@@ -1,5 +1,4 @@
-import { breakdownChange, countChange } from '../log/counts.ts'
-import { eventChange } from '../log/event-change.ts'
+import { eventChange, breakdownChange, countChange } from '../log/changes.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { reject, type Rejected } from '../model/rejected.ts'

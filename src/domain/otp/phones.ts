@@ -1,6 +1,5 @@
 import { stricter } from '../limits/check-budget.ts'
 import type { CallingApplication } from '../model/application.ts'
-import { phoneSpellings } from '../model/canonical-phone.ts'
 import { upgradeContext } from '../model/context.ts'
 import { indexHashes, type Keys } from '../model/keys.ts'
 import {
@@ -14,7 +13,7 @@ import {
   type LocatedPhone,
   type OwnedPhone,
 } from '../model/phone-record.ts'
-import { isVirtualPhone, tryParsePhone, type Phone } from '../model/phone.ts'
+import { isVirtualPhone, tryParsePhone, type Phone, phoneSpellings } from '../model/phone.ts'
 import { parseTypedPhone } from '../model/typed-phone.ts'
 import { derivePseudonyms, unreadablePhone } from '../model/pseudonyms.ts'
 import type { OtpRequest } from '../model/request.ts'

@@ -1,7 +1,7 @@
 import { readRefusal } from '../apps/authentication.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import { firstNames } from '../guard/row-keys.ts'
-import { countChange } from '../log/counts.ts'
+import { countChange } from '../log/changes.ts'
 import { relayEventChange } from '../log/relay-events.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { hashContexts } from '../model/context.ts'

@@ -1,4 +1,4 @@
-import { breakdownChange, chargeCounts, relayedCounts } from '../log/counts.ts'
+import { breakdownChange, chargeCounts, relayedCounts } from '../log/changes.ts'
 import { relayEventChange } from '../log/relay-events.ts'
 import type { Receipt } from '../model/delivery.ts'
 import type { NewId } from '../model/ids.ts'

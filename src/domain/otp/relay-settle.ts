@@ -1,4 +1,4 @@
-import { blockedChanges, breakdownChange, costCounts, relayedCounts } from '../log/counts.ts'
+import { blockedChanges, breakdownChange, costCounts, relayedCounts } from '../log/changes.ts'
 import type { Dispatched, DispatchResult } from '../model/delivery.ts'
 import { noCost } from '../model/price.ts'
 import type { NewId } from '../model/ids.ts'

@@ -1,5 +1,5 @@
 import { readRefusal } from '../apps/authentication.ts'
-import { eventChange } from '../log/event-change.ts'
+import { eventChange } from '../log/changes.ts'
 import type { ApplicationPage } from '../model/application-page.ts'
 import type { Application, CallingApplication } from '../model/application.ts'
 import { toDestination } from '../model/delivery.ts'

@@ -1,8 +1,7 @@
 import type { DeliveryTry, Dispatched, DispatchResult, FailureClass } from '../model/delivery.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
-import { blockedChanges, breakdownChange, costCounts } from '../log/counts.ts'
-import { eventChange } from '../log/event-change.ts'
+import { eventChange, blockedChanges, breakdownChange, costCounts } from '../log/changes.ts'
 import type { NewId } from '../model/ids.ts'
 import {
   withDelivery,

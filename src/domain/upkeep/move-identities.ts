@@ -1,4 +1,4 @@
-import { inEnvironment } from '../log/counts.ts'
+import { inEnvironment } from '../log/changes.ts'
 import { createIds } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { hashOwnedPhone, type PhoneIdentity } from '../model/phone-record.ts'

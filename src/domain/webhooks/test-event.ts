@@ -1,6 +1,6 @@
 import type { Developer } from '../model/developer.ts'
 import { notFound } from '../model/errors.ts'
-import { eventBody } from '../log/event-change.ts'
+import { eventBody } from '../log/changes.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'

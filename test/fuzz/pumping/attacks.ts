@@ -1,4 +1,4 @@
-import type { RestrictedNumberType } from '../../../src/domain/model/number-type.ts'
+import type { RestrictedNumberType } from '../../../src/domain/model/numbering-plans.ts'
 import { dayMs, hourMs, minuteMs } from '../../../src/shared/durations.ts'
 import {
   coldCountry,
