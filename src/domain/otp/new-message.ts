@@ -9,7 +9,7 @@ import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
 import { ServiceError, tryAgainIn } from '../model/errors.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Phone } from '../model/phone.ts'
-import type { OwnedPhone } from '../model/phone-record.ts'
+import type { OwnedPhone, PhoneRecord, TrustLevel } from '../model/phone-record.ts'
 import type { TypedPhone } from './phones.ts'
 import { knownSenderLine } from '../model/request-history.ts'
 import {
@@ -74,6 +74,7 @@ export const toSentOtp = (request: OtpRequest): SentOtp => ({
  * Builds the request of a send.
  *
  * @param start.application as it is now
+ * @param start.record of the phone, as it was before
  * @param start.delivered how its message begins (`startDelivery`)
  */
 export function buildRequest(
@@ -82,8 +83,11 @@ export function buildRequest(
     OtpRequest,
     'id' | 'codeSalt' | 'contexts'
   >,
-  start: Pick<OtpRequest, 'startedBy' | 'previousRequest' | 'template'> & {
+  start: {
     application: CallingApplication
+    template: SentTemplate | null
+    record: PhoneRecord
+    trust: TrustLevel
     delivered: ReturnType<typeof startDelivery>
     isKnownSender: boolean
   },
@@ -119,8 +123,8 @@ export function buildRequest(
     expiresAt: now + ttlSeconds * 1000,
     verifiedAt: null,
     contexts: send.contexts,
-    startedBy: start.startedBy,
-    previousRequest: start.previousRequest,
+    startedBy: start.trust === 'stranger' ? 'stranger' : 'known',
+    previousRequest: start.record.newestRequest,
     history: start.isKnownSender ? knownSenderLine : '',
     compat: facade ? { facade, messages: [{ channel: delivered.channel, sentAt: now }] } : null,
     updatedAt: now,

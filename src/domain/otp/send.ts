@@ -129,50 +129,40 @@ export function createOtpSend(needs: OtpNeeds) {
   }
 
   function decideSend(rows: Rows, send: NewSend, replaced?: RequestFinder): Decision<SendDecision | Replay> {
-    const { application, phone, scope, contexts, input } = send
+    const { phone, scope, contexts, input, template = null } = send
     const now = rows.now()
-    const refusal = readRefusal(rows, application)
+    const refusal = readRefusal(rows, send.application)
     if (refusal) return refusalDecision(refusal)
     const earlier = scope && readEarlierSend(rows, scope, now)
     if (earlier) return isRejected(earlier) ? refusalDecision(earlier) : { result: earlier, changes: [] }
-    const { template = null } = send
     if (isRejected(template)) return refusalDecision(template)
+    const application = rows.caller(send.application)
     // Before the limits: invalid numbers are all refused alike.
     const inboxOwnerId = phone.isVirtual ? rows.virtualPhoneOwner(phone.phone) : application.developerId
     if (inboxOwnerId === undefined) return refusalDecision(reject(invalidPhone()))
     const loaded = readPhone(rows, keys, phone)
-    const trust = trustOfCall(loaded.record, { clientIp: input.clientIp ?? null, contexts }, now)
-    const usage = { record: loaded.record, trust, isLimited: hasPhoneBudgets(phone) }
+    const { record } = loaded
+    const trust = trustOfCall(record, { clientIp: input.clientIp ?? null, contexts }, now)
+    const usage = { record, trust, isLimited: hasPhoneBudgets(phone) }
     const charged = chargeSend(needs, rows, application, usage, now)
-    if (isRejected(charged)) return limitRefusal(charged, refusedSendTo(phone, loaded.record))
-    const described = describeNewMessage(rows, send, loaded.record, now)
+    if (isRejected(charged)) return limitRefusal(charged, refusedSendTo(phone, record))
+    const described = describeNewMessage(rows, send, record, now)
     const { verdict, guardChanges } = judgeMessage(needs, rows, application.id, described, now)
     const { rate, isOverBudget } = charged
     const { alert } = verdict
     const changes = [...charged.changes, ...guardChanges]
     // Nothing is sent, so the phone is not charged.
     if (verdict.challenge === 'needed') {
-      const refusedSend = refusedSendTo(phone, loaded.record)
-      const refused = { answer: send.challenge, rate, refusedSend, changes }
+      const refused = { answer: send.challenge, rate, refusedSend: refusedSendTo(phone, record), changes }
       const challenged = challengeRefusal(needs, verdict, now, refused)
       if (challenged) return challenged
     }
-    const current = rows.caller(application)
-    const startedBy = trust === 'stranger' ? trust : 'known'
-    const previousRequest = loaded.record.newestRequest
-    const { channels, delivered } = described
-    const isKnownSender = described.sender.isKnownPhone || verdict.isKnownOrigin === true
-    const start = {
-      application: current,
-      template,
-      startedBy,
-      previousRequest,
-      delivered,
-      isKnownSender,
-    } as const
+    const { sender, channels, delivered } = described
+    const isKnownSender = sender.isKnownPhone || verdict.isKnownOrigin === true
+    const start = { application, template, record, trust, delivered, isKnownSender }
     const request = buildRequest(keys, send, start, now)
     // A blocked send is no message to the phone: its budget is for those that are sent.
-    const used = verdict.blocked ? loaded.record : charged.record
+    const used = verdict.blocked ? record : charged.record
     changes.push({ kind: 'phone', handle: loaded, record: withRequest(used, request) })
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
@@ -185,7 +175,7 @@ export function createOtpSend(needs: OtpNeeds) {
       changes.push(
         ...closeRequest(newId, { request: canceled, subscribers }, { status: 'canceled' }, now).changes,
       )
-    const queued = attempts.enqueue(request, current, [], channels, now)
+    const queued = attempts.enqueue(request, application, [], channels, now)
     changes.push(
       { kind: 'request', request, isNew: true },
       ...queued.changes,
