@@ -120,14 +120,20 @@ const testNames = {
   active: 'testActive',
 } as const
 
+const noRoute = { channel: null, provider: null }
+
 /**
  * Adds to the counts of today by application, country, channel and provider. Messages of test applications count without
  * channel and provider, as no provider gets them.
  */
 export function breakdownChange(message: Counted, counts: BreakdownChanges, now: number): Change {
-  const { developerId, appId, environment, country, channel, provider } = message
-  const route = environment === 'test' ? { channel: null, provider: null } : { channel, provider }
-  return { kind: 'breakdown', key: { developerId, appId, day: utcDay(now), country, ...route }, counts }
+  const { developerId, appId, environment, country } = message
+  const { channel, provider } = environment === 'test' ? noRoute : message
+  return {
+    kind: 'breakdown',
+    key: { developerId, appId, day: utcDay(now), country, channel, provider },
+    counts,
+  }
 }
 
 /** Counts what a message costs. */
