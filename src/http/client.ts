@@ -3,14 +3,14 @@ import type { Client } from '../domain/model/audit.ts'
 import { networkOf } from '../domain/model/network.ts'
 
 /** The parts of the framework's context that identify the client. */
-export type IncomingRequest = {
+export type ClientContext = {
   request: Request
   server: { requestIP(request: Request): { address: string } | null } | null
   set: { headers: Record<string, unknown> }
 }
 
 /** Identifies the client of a request, for rate limits and for the audit trail. */
-export type ReadClient = (incoming: IncomingRequest) => Client
+export type ReadClient = (incoming: ClientContext) => Client
 
 /** Creates a reader that derives network and audit origin from the client's address. */
 export const createClientReader =

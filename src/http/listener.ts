@@ -118,7 +118,7 @@ export function listen(
   const servers = new Set<Bun.Server<undefined>>()
   const port = tls ? reservePort(address, world) : address.port
 
-  /** Opens a server. It is the one that the application asks for addresses, also those of the other servers' clients. */
+  /** Opens a server. The application asks the newest one for addresses of clients, also of those of older servers. */
   const open = (pair: CertificatePair | null) => {
     let isEnding = false
     const serve = async (request: IncomingRequest) => {

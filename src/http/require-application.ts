@@ -19,10 +19,10 @@ const readAppCredentials = (headers: Headers) => ({
 const deferredChecks = new WeakMap<Request, () => Promise<unknown>>()
 
 /**
- * Authenticates the caller of a route that ends in an operation: see `authenticateForOperation`. An error before it is
+ * Authenticates the caller of a route that ends in an operation: see `AppAuth.authenticateForOperation`. An error before it is
  * returned only to a caller whose credentials are current.
  */
-export async function authenticateForOperation(
+export async function authenticateCaller(
   auth: AppAuth,
   credentials: Credentials,
   request: Request,
@@ -47,7 +47,7 @@ export function addTrace(application: CallingApplication, request: Request): Cal
  */
 export const requireApplication = (auth: AppAuth) =>
   new Elysia({ name: 'require-application' }).derive({ as: 'scoped' }, async ({ headers, request }) => ({
-    application: await authenticateForOperation(auth, readAppCredentials(headers), request),
+    application: await authenticateCaller(auth, readAppCredentials(headers), request),
   }))
 
 /**

@@ -8,7 +8,7 @@ import type { Developer } from '../domain/model/developer.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 import type { CallLimits } from '../domain/limits/call-limits.ts'
 import type { CallTurns } from './call-turns.ts'
-import type { ReadClient, IncomingRequest } from './client.ts'
+import type { ReadClient, ClientContext } from './client.ts'
 import type { ApiTokenScope } from '../shared/api-token-scopes.ts'
 import { requiredScope } from './scopes.ts'
 import { setRateHeaders } from './rate-headers.ts'
@@ -27,7 +27,7 @@ export type AuthenticateDeveloper = (
 ) => Promise<AuthenticatedDeveloper>
 
 /** A request with the pattern of its route, such as `/v1/projects/:id`. */
-export type RoutedRequest = IncomingRequest & { route: string }
+export type RoutedRequest = ClientContext & { route: string }
 
 /** Verifies a token. @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE */
 type VerifyToken = (token: string | undefined) => Promise<TokenLogin>
@@ -60,7 +60,7 @@ export function createDeveloperAuthenticator(needs: {
   const { verify, developers, apiTokens, readClient, callLimits, callTurns } = needs
   /** Charges the call, and waits for its turn. @throws the error of `revalidate` if the login has ended meanwhile */
   async function admit(
-    { set, request }: IncomingRequest,
+    { set, request }: ClientContext,
     developer: Developer,
     revalidate: () => Promise<void>,
   ): Promise<void> {

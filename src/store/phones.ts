@@ -38,7 +38,7 @@ export function createPhoneStore(connection: Connection): PhoneStore {
   const toRecord = (row: PhoneRow) => openRecord(sealing, row)
   const writes = createPhoneWrites(database.tables, sealing)
   const { phones, meta } = database.tables
-  const onSqlite = database.sqlite && createPhoneLookup(connection, database.sqlite)
+  const sqliteLookup = database.sqlite && createPhoneLookup(connection, database.sqlite)
 
   const insert = database.writeRows(executor, writes.insert)
   const update = database.writeRows(executor, writes.update)
@@ -97,7 +97,7 @@ export function createPhoneStore(connection: Connection): PhoneStore {
 
   /** Condition that finds a record: on SQLite by its key, as its hash has no ordinary index. */
   const matchesHash = (hash: string) =>
-    onSqlite ? eq(phones.key, onSqlite.find(hash)?.key ?? 0) : eq(phones.phoneHash, hash)
+    sqliteLookup ? eq(phones.key, sqliteLookup.find(hash)?.key ?? 0) : eq(phones.phoneHash, hash)
 
   const lockRow = (hash: string) => database.lock(executor, phones, phones.phoneHash, hash)
 
@@ -110,7 +110,7 @@ export function createPhoneStore(connection: Connection): PhoneStore {
   }
 
   async function findLoaded(hash: string) {
-    const row = onSqlite ? onSqlite.find(hash) : await findByHash({ phoneHash: hash })
+    const row = sqliteLookup ? sqliteLookup.find(hash) : await findByHash({ phoneHash: hash })
     return row && toLoadedPhone(sealing, row)
   }
 
@@ -119,8 +119,8 @@ export function createPhoneStore(connection: Connection): PhoneStore {
     const changed: typeof added = []
     for (const { handle, record } of list) {
       const { hash } = handle
-      const row = handle.row ?? onSqlite?.findAdded(hash)
-      const key = row?.key ?? onSqlite?.index.add(hash) ?? 0
+      const row = handle.row ?? sqliteLookup?.findAdded(hash)
+      const key = row?.key ?? sqliteLookup?.index.add(hash) ?? 0
       const { developerId, environment, identity } = record
       if (identity !== null && identity.id !== row?.identityId)
         addToList(database, userLists[environment], developerId, userKey(identity.id, key))
@@ -135,12 +135,12 @@ export function createPhoneStore(connection: Connection): PhoneStore {
     find: async (hash) => (await findLoaded(hash))?.record,
 
     async load(hash, owned) {
-      if (!onSqlite) await lock(hash, owned)
+      if (!sqliteLookup) await lock(hash, owned)
       return (await findLoaded(hash)) ?? missingPhone(hash, owned)
     },
 
     async loadKept(hash) {
-      if (!onSqlite) await lockRow(hash)
+      if (!sqliteLookup) await lockRow(hash)
       return findLoaded(hash)
     },
 
@@ -151,7 +151,7 @@ export function createPhoneStore(connection: Connection): PhoneStore {
     async delete({ hash }) {
       const deleted = await onTable(executor, phones).take(matchesHash(hash))
       for (const { key, developerId, environment, identityId } of deleted) {
-        onSqlite?.index.remove(hash, key)
+        sqliteLookup?.index.remove(hash, key)
         if (identityId !== null)
           removeFromList(database, userLists[environment], developerId, userKey(identityId, key))
       }

@@ -251,7 +251,7 @@ export function createUnitOfWork(
     },
     hasChanges: () => hasChanges,
     async write() {
-      // A body that threw has left some.
+      // Discards those that a body has left which threw.
       takeNotices()
       await write()
     },

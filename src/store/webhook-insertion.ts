@@ -66,7 +66,7 @@ function createInsertion(
 ) {
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = database.tables
   const p = sql.placeholder
-  // The result is later than `now` only if nothing else is due, and the endpoint is not failing.
+  // A delivery is leased only if the endpoint is due later than `now` then: it is not failing, and nothing else is due.
   const setDue = sqlite.prepare(() =>
     executor
       .update(endpoints)
@@ -135,11 +135,11 @@ const insertDeliveries = ({ webhookDeliveries }: Pick<Tables, 'webhookDeliveries
     {
       computed: {
         eventSeq: afterLastSeq('given.event_seq'),
-        // `lockEndpoints` has locked the endpoint: it cannot be enabled or disabled meanwhile.
+        // On PostgreSQL `lockEndpoints` has locked the endpoint: it cannot be enabled or disabled meanwhile.
         status: `case when ${isEnabled} then given.status else 'skipped' end`,
         nextAttemptAt: `case when ${isEnabled} then given.next_attempt_at end`,
       },
-      // The endpoint may have been deleted after its subscription was read. `lockEndpoints` has locked it.
+      // On PostgreSQL the endpoint may have been deleted after its subscription was read. `lockEndpoints` has locked it.
       onlyIf: 'exists (select from webhook_endpoints where id = given.endpoint_id)',
     },
   )

@@ -13,7 +13,7 @@ import type { Change, NamedRows, Rows, EventSubscriber } from '../store/operatio
 import type { OtpNeeds } from './needs.ts'
 
 /**
- * Says what is known about the end user behind a request, as at its send: the guard counted its messages by that.
+ * Says what was known about the end user behind a request when it was sent, because the guard counted its messages by that.
  *
  * @param record without a verification of this request
  */

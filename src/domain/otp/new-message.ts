@@ -174,7 +174,7 @@ export function resendChannels(
 }
 
 /**
- * Channels of a message, in order. A call cannot say amount and payee, so one with a payment is not made.
+ * Channels of a message, in order. A voice call cannot say amount and payee, so a payment is sent on the other channels.
  *
  * @param refused channels that the guard refuses for the number
  */

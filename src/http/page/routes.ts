@@ -11,7 +11,7 @@ import { isOpenSession, sessionReturnUrl, sessionStatus } from '../../domain/mod
 import type { OtpService } from '../../domain/otp/otp.ts'
 import type { OpenedSession, SessionVisit } from '../../domain/otp/sessions.ts'
 import { channels } from '../../shared/otp-values.ts'
-import type { IncomingRequest, ReadClient } from '../client.ts'
+import type { ClientContext, ReadClient } from '../client.ts'
 import { isSafeMethod } from '../urls.ts'
 import type { CallTurns } from '../call-turns.ts'
 import { httpStatusByCode } from '../errors.ts'
@@ -39,7 +39,7 @@ export type PageServices = {
 
 /** A request for the page of an open session. */
 type Call = {
-  incoming: IncomingRequest
+  incoming: ClientContext
   opened: OpenedSession
   visit: SessionVisit
   visitor: Visitor
@@ -51,7 +51,7 @@ type Call = {
 
 const codeFormat = new RegExp(codePattern)
 
-type Context = IncomingRequest & { params: { token: string } }
+type Context = ClientContext & { params: { token: string } }
 
 /**
  * The ready page: two steps as plain HTML forms. Its script shows the same answers without a reload. What a step does are the

@@ -93,7 +93,7 @@ export const verifiedOtp = object(
   'VerifiedOtp',
 )
 
-/** Tells callers of the guard's one blind spot: a sender of whom it is told nothing. */
+/** Tells callers about the blind spot of the guard: a send that says nothing about its end user. */
 const hint =
   "Pass clientIp, your end user's IP address, or deviceId: without them the guard cannot tell customers from attackers."
 

@@ -4,17 +4,17 @@ import { ForeignCommitError } from '../engine/errors.ts'
 // Parts of the state that a process keeps in memory, and that changes with the transactions.
 
 /**
- * Hooks of state in memory that changes with the transactions: it keeps what a job changes as pending, writes it when the batch
- * commits, and takes it over only after COMMIT. All are called synchronously.
+ * Hooks of state in memory that changes with the transactions. Jobs change it at once, so that those behind them in the batch see
+ * it; it writes the changes when the batch commits, and undoes them if the batch is rolled back. All are called synchronously.
  */
 export type TransactionHooks = {
-  /** Counts the pending changes that no row has yet: a job that failed must leave none. */
+  /** Counts the changes that the batch has made so far: a job that failed must leave none. */
   countPending?(): number
   /** Called before COMMIT; may write. A throw rejects the batch. */
   beforeCommit?(): void
   /** Called right after COMMIT, when readers see the changes: before they are on disk, and before any caller learns of it. */
   onCommit?(): void
-  /** Called if the batch was rolled back: discards everything that is pending. */
+  /** Called if the batch was rolled back: undoes its changes. */
   onRollback?(): void
   /**
    * Called if another connection has committed: at the beginning of a batch inside its transaction, or outside of any

@@ -53,7 +53,7 @@ export type WriteQueueHooks = {
 /**
  * Creates the write queue, which does group commit: concurrent writes share one `BEGIN IMMEDIATE … COMMIT`, and none
  * resolves before the commit is on disk. The next batch gathers while the commit goes to the disk, so no delay is
- * added, and the requests of its callers are read in the meantime.
+ * added, and the HTTP requests of its callers are read in the meantime.
  *
  * Calls of a group write nothing themselves: what all of them changed is written once, in the order of keys, which
  * touches fewer pages.

@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import type { AppAuth } from '../../../domain/apps/authentication.ts'
 import { invalidField, ServiceError } from '../../../domain/model/errors.ts'
 import type { OtpService } from '../../../domain/otp/otp.ts'
-import { authenticateForOperation } from '../../require-application.ts'
+import { authenticateCaller } from '../../require-application.ts'
 import { routeNotFound } from '../../route-errors.ts'
 import { createCalls, type Call } from './calls.ts'
 import { apiPath, discoveryPath, tokenPath } from './errors.ts'
@@ -49,7 +49,7 @@ export function camaraRoutes({ appAuth, otp, publicUrl }: CamaraServices) {
     set,
   }: Omit<Call, 'application'> & { headers: Headers }) => {
     const isCorrelated = setHeaders({ request, set })
-    const application = await authenticateForOperation(appAuth, readBearer(headers['authorization']), request)
+    const application = await authenticateCaller(appAuth, readBearer(headers['authorization']), request)
     if (!isCorrelated) throw invalidField('header', 'x-correlator', 'Expected up to 256 letters and digits.')
     return { application }
   }

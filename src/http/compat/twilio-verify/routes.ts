@@ -11,7 +11,7 @@ import type { OtpService } from '../../../domain/otp/otp.ts'
 import type { CallTurns } from '../../call-turns.ts'
 import type { ReadIdempotency } from '../../idempotency.ts'
 import { routeNotFound } from '../../route-errors.ts'
-import { authenticateForOperation, addTrace } from '../../require-application.ts'
+import { authenticateCaller, addTrace } from '../../require-application.ts'
 import { readCredentials } from './credentials.ts'
 import { invalidParameter, pageFields, readPage, readQuery } from './fields.ts'
 import { presentSafeNumber, presentService, presentServices } from './present.ts'
@@ -105,7 +105,7 @@ export function twilioVerifyRoutes(services: TwilioVerifyServices) {
     const resource = findResource(new URL(request.url).pathname)
     const credentials = readCredentials(headers['authorization'])
     if (request.method === 'POST' && operations.has(resource?.kind))
-      return { application: await authenticateForOperation(appAuth, credentials, request), resource }
+      return { application: await authenticateCaller(appAuth, credentials, request), resource }
     const application = await appAuth.authenticate(credentials)
     // A page of attempts may look at a thousand requests. The credentials may have been replaced while it waited.
     const hasWaited = await callTurns.begin(request, application.developerId)
