@@ -13,17 +13,18 @@ import { formatTime } from '../pagination.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { data, idParams, object, oneOf, timestamp } from '../schemas.ts'
 
-const text = Type.String({ errorText: 'Expected a text with {code}, such as {code} is your {app} code.' })
-
 /** Texts by language. */
 const texts = (description: string) =>
-  Type.Record(Type.String(), text, {
-    // A key with a line break does not match the pattern that `Record` makes for any key.
-    additionalProperties: text,
-    description,
-    errorText: `Expected 1 to ${templateTextsMax} texts by language, such as {"en": "…"}`,
-    examples: [{ en: '{code} is your {app} login code. It is valid for {ttl} minutes.' }],
-  })
+  Type.Record(
+    // `Record` itself takes `.*` for any key, which leaves out those with a line break.
+    Type.String({ pattern: String.raw`^[\s\S]*$` }),
+    Type.String({ errorText: 'Expected a text with {code}, such as {code} is your {app} code.' }),
+    {
+      description,
+      errorText: `Expected 1 to ${templateTextsMax} texts by language, such as {"en": "…"}`,
+      examples: [{ en: '{code} is your {app} login code. It is valid for {ttl} minutes.' }],
+    },
+  )
 
 const template = object(
   {
