@@ -28,7 +28,7 @@ export function createEventAppending(
   const { counters } = database.tables
   const p = sql.placeholder
   // SQLite
-  const allocateSeqs = database.prepare(() =>
+  const allocateSeqs = database.sqlite?.prepare(() =>
     executor
       .update(counters)
       .set({ value: sql`${counters.value} + ${p('count')}` })
@@ -44,10 +44,11 @@ export function createEventAppending(
   )
   const createId = (at: number) => createIds({ now: () => at }, database.world.random)('evt')
 
-  async function allocate(count: number): Promise<number> {
-    const [counter] = await allocateSeqs({ count })
-    if (!counter) throw new Error('the counter of log entries is missing')
-    return counter.value - count + 1
+  /** @returns the first; undefined on PostgreSQL */
+  function reserve(count: number): number | undefined {
+    const [counter] = allocateSeqs?.({ count }) ?? []
+    if (allocateSeqs && !counter) throw new Error('the counter of log entries is missing')
+    return counter && counter.value - count + 1
   }
 
   /**
@@ -60,7 +61,7 @@ export function createEventAppending(
   }
 
   return {
-    reserve: async (count) => (database.postgres ? undefined : allocate(count)),
+    reserve,
 
     lockEndpoints(events) {
       const [first] = events
@@ -71,7 +72,7 @@ export function createEventAppending(
 
     async append(events, reserved) {
       const { length } = events
-      const first = reserved ?? (database.postgres ? allocateOffsets(length) : await allocate(length))
+      const first = reserved ?? reserve(length) ?? allocateOffsets(length)
       const rows: NewEventRow[] = []
       const messages: InboxMessage[] = []
       const outgoing: NewDelivery[] = []
@@ -91,14 +92,14 @@ export function createEventAppending(
         }
         rows.push(row)
         if (message && requestId !== null) messages.push({ ...message, seq, requestId, sentAt: at })
-        await changeEntryLists(addToList, row)
+        changeEntryLists(addToList, row)
         onEvent(developerId)
       }
       insert(rows)
       inbox.insert(messages)
       if (outgoing.length === 0) return first
       // Endpoints by their ids: the lock order on PostgreSQL, and the one in which SQLite leases.
-      await webhookOutbox.insert(outgoing.toSorted((a, b) => compareKeys(a.endpointId, b.endpointId)))
+      webhookOutbox.insert(outgoing.toSorted((a, b) => compareKeys(a.endpointId, b.endpointId)))
       return first
     },
   }

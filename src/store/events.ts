@@ -110,7 +110,7 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
       if (!lists || !findSources) return loadPage(developerId, query)
       const { appId, environment, types, limit, beforeSeq, afterSeq } = query
       const filter = types && [...new Set(types)].map((type) => typeLists[type])
-      const sources = await findSources({ developerId, appId, environment }, filter)
+      const sources = findSources({ developerId, appId, environment }, filter)
       const range = afterSeq === undefined ? { before: beforeSeq } : { after: afterSeq }
       // The newest entries are read again and again, older ones seldom.
       const kept = beforeSeq === undefined ? openedEntries : undefined
@@ -152,7 +152,7 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
       const { seq, developerId, appId, at } = events
       const returned = { seq, type: columns.type, developerId, appId }
       const deleted = await deleteOldestByKey(executor, { key: seq, at }, { until, batchSize }, returned)
-      for (const row of deleted) await changeEntryLists(removeFromList, row)
+      for (const row of deleted) changeEntryLists(removeFromList, row)
       database.sqlite?.log.increment()
       return deleted.length > 0
     },

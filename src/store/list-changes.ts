@@ -1,6 +1,6 @@
 import type { WebhookDeliveryStatus } from '../domain/model/webhook-delivery.ts'
 import type { LogType } from '../shared/event-kinds.ts'
-import { createEnvironmentLookup } from './remember.ts'
+import { prepareEnvironment } from './remember.ts'
 import type { Connection } from './engine/connection.ts'
 import type { Database } from './engine/database.ts'
 import type { ListKey } from './engine/sqlite-state.ts'
@@ -38,10 +38,10 @@ export type ChangeEntryLists = ReturnType<typeof createEntryLists>
  */
 export function createEntryLists(connection: Connection) {
   const { database } = connection
-  const findEnvironment = createEnvironmentLookup(connection)
-  return async (change: ChangeList, { seq, type, developerId, appId }: ListedEntry): Promise<void> => {
-    if (!database.sqlite) return
-    const environment = (appId === null ? undefined : await findEnvironment(appId)) ?? 'live'
+  const findEnvironment = database.sqlite && prepareEnvironment(connection, database.sqlite)
+  return (change: ChangeList, { seq, type, developerId, appId }: ListedEntry): void => {
+    if (!findEnvironment) return
+    const environment = (appId === null ? undefined : findEnvironment(appId)) ?? 'live'
     change(database, logLists[environment], developerId, seq)
     change(database, typeLists[type], appId ?? developerId, seq)
   }

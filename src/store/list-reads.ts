@@ -3,7 +3,7 @@ import type { Environment } from '../domain/model/application.ts'
 import { textParam } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import type { ListKey, ListRange, Lists, ListSources } from './engine/sqlite-state.ts'
-import { prepareRemembered, createEnvironmentLookup, selectApplications } from './remember.ts'
+import { prepareRemembered, prepareEnvironment, selectApplications } from './remember.ts'
 
 /** Lists of one kind of rows, for a query with or without a filter. */
 type Kind = {
@@ -22,7 +22,7 @@ type ListQuery = { developerId: string; appId?: string | undefined; environment?
 export function createListSources(connection: Connection, { developer, application }: Kind) {
   const { database } = connection
   if (!database.sqlite) return undefined
-  const findEnvironment = createEnvironmentLookup(connection)
+  const findEnvironment = prepareEnvironment(connection, database.sqlite)
   const listApplications = prepareRemembered(
     connection,
     database.sqlite,
@@ -31,13 +31,10 @@ export function createListSources(connection: Connection, { developer, applicati
   )
 
   /** @param filter numbers of an application's lists; undefined for all */
-  return async (
-    { developerId, appId, environment }: ListQuery,
-    filter: number[] | undefined,
-  ): Promise<ListSources> => {
+  return ({ developerId, appId, environment }: ListQuery, filter: number[] | undefined): ListSources => {
     const lists = filter ?? Object.values(application)
     if (appId !== undefined) {
-      const isListed = environment === undefined || (await findEnvironment(appId)) === environment
+      const isListed = environment === undefined || findEnvironment(appId) === environment
       return { owners: isListed ? [database.shortId(appId)] : [], lists }
     }
     const own = database.shortId(developerId)

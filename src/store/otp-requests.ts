@@ -139,7 +139,7 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
       const shortIds = ownerShortId(database, owner)
       return onlyOwn(await listPage({ ...filter, ...shortIds, environment, before, limit }), owner) ?? []
     }
-    const sources = await findSources({ ...owner, environment }, status && [statusLists[status]])
+    const sources = findSources({ ...owner, environment }, status && [statusLists[status]])
     return loadListed(lists, sources, { before }, limit, async (ids: string[]) => {
       const rows = await listIds({ ...filter, ids: JSON.stringify(ids) })
       return onlyOwn(rows, owner) && inOrder(ids, rows, ({ id }) => id)

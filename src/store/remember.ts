@@ -52,10 +52,19 @@ export function selectApplications(
     )
 }
 
+/** Prepares the look-up of the environment of an application, which may have been deleted, on SQLite. */
+export const prepareEnvironment = (connection: Connection, sqlite: SqliteParts) =>
+  prepareRemembered(
+    connection,
+    sqlite,
+    () => selectApplications(connection, ({ id }) => eq(id, textParam('id'))),
+    ([row]) => row?.environment,
+  )
+
 /** By database; an application never changes its environment. */
 const environmentsByDatabase = new WeakMap<Database, Map<string, Environment>>()
 
-/** Creates the look-up of the environment of an application, which may have been deleted. */
+/** Does the same on both databases. */
 export function createEnvironmentLookup(connection: Connection) {
   const { database } = connection
   const environments = environmentsByDatabase.get(database) ?? new Map<string, Environment>()

@@ -171,7 +171,7 @@ export function createUnitOfWork(
   async function write(): Promise<void> {
     if (admissions.length > 0) tx.rateLimits.insert(admissions)
     if (sessions.size() > 0) await saveEach(sessions, tx.otpSessions)
-    const firstSeq = events.length > 0 ? await tx.events.reserve(events.length) : undefined
+    const firstSeq = events.length > 0 ? tx.events.reserve(events.length) : undefined
     appendToHistories(firstSeq)
     const { added, updated } = requests.lists()
     tx.otpRequests.insert(added)

@@ -7,7 +7,7 @@ import type {
   NewDelivery,
   WebhookOutboxStore,
 } from '../domain/store/webhook-outbox.ts'
-import { createEnvironmentLookup } from './remember.ts'
+import { prepareEnvironment } from './remember.ts'
 import type { Connection } from './engine/connection.ts'
 import type { SqliteParts } from './engine/database.ts'
 import { columnsOf, insertInto, type RowWrite, rowsOf } from './engine/row-writes.ts'
@@ -36,35 +36,30 @@ export function createDeliveryInsertion(
   const insertOne = database.sqlite && createInsertion(connection, database.sqlite, needs, insert)
   // PostgreSQL
   const makeDue = database.writeRows(executor, makeEndpointsDue)
-  const findEnvironment = createEnvironmentLookup(connection)
 
   return {
     lockEndpoints(endpointIds, now) {
       if (database.postgres) makeDue(endpointIds.map((id) => ({ id, dueAt: now })))
     },
 
-    async insert(list) {
-      if (insertOne) {
-        for (const delivery of list) {
-          const { appId } = delivery
-          insertOne(delivery, appId !== null && (await findEnvironment(appId)) === 'test')
-        }
-      } else {
-        insert(list.map((delivery) => ({ ...delivery, status: 'pending', nextAttemptAt: delivery.now })))
-        needs.onDelivery()
-      }
+    insert(list) {
+      if (insertOne) return list.forEach(insertOne)
+      insert(list.map((delivery) => ({ ...delivery, status: 'pending', nextAttemptAt: delivery.now })))
+      needs.onDelivery()
     },
   }
 }
 
 /** Creates the insertion of a delivery on SQLite, which leases it if it can be sent at once. */
 function createInsertion(
-  { database, executor }: Connection,
+  connection: Connection,
   sqlite: SqliteParts,
   { offerLease, onDelivery, onLeased }: OutboxNeeds,
   insert: (rows: readonly DeliveryRow[]) => void,
 ) {
+  const { database, executor } = connection
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = database.tables
+  const findEnvironment = prepareEnvironment(connection, sqlite)
   const p = sql.placeholder
   // A delivery is leased only if the endpoint is due later than `now` then: it is not failing, and nothing else is due.
   const setDue = sqlite.prepare(() =>
@@ -86,8 +81,9 @@ function createInsertion(
       .where(sql`endpoint_id = ${p('endpointId')} and lease_owner is not null and lease_until > 0`),
   )
 
-  return ({ payload, developerId, ...delivery }: NewDelivery, isTest: boolean): void => {
-    const { id, endpointId, now } = delivery
+  return ({ payload, developerId, ...delivery }: NewDelivery): void => {
+    const { id, endpointId, appId, now } = delivery
+    const isTest = appId !== null && findEnvironment(appId) === 'test'
     const lease = offerLease(now, { developerId, isTest })
     const [endpoint] = setDue({ endpointId, now, leaseUntil: lease?.leaseUntil ?? now })
     // The endpoint was deleted concurrently, after its subscription was read.

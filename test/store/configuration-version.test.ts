@@ -209,7 +209,7 @@ describeEachDatabase('the configurationVersion of the configuration', (database,
       const payload = { id: 'evt_1', body: '{}' }
       const delivery = { id: 'dlv_1', endpointId: subscriber.id, eventSeq: seq, type: 'otp.sent', payload }
       tx.webhookOutbox.lockEndpoints([subscriber.id], now)
-      await tx.webhookOutbox.insert([{ ...delivery, developerId: owner.developer.id, appId, now }])
+      tx.webhookOutbox.insert([{ ...delivery, developerId: owner.developer.id, appId, now }])
     })
     const lease = { owner: 'worker', now, leaseUntil: now + 1000, permits: unsharedPermits() }
     const [claim] = await service.store.write((tx) => tx.webhookOutbox.claim(lease))

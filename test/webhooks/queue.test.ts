@@ -30,7 +30,7 @@ const hang: SendWebhook = (_message, signal) =>
   new Promise((resolve) => signal?.addEventListener('abort', () => resolve(okResult)))
 
 /** Inserts a delivery outside of an event; it has no payload, so it cannot be loaded again. */
-const insertDelivery = (
+const insertDelivery = async (
   tx: Pick<Stores, 'webhookOutbox'>,
   endpointId: string,
   now: number,

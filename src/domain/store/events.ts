@@ -27,7 +27,7 @@ export type EventStore = {
    *
    * @returns the first; undefined on PostgreSQL, where others would wait for the counter until the commit
    */
-  reserve(count: number): Promise<number | undefined>
+  reserve(count: number): number | undefined
   /**
    * Locks the endpoints that get deliveries, on PostgreSQL. Later they would wait, and with them every call that needs a
    * counter.

@@ -80,10 +80,10 @@ export type WebhookOutboxStore = {
   lockEndpoints(endpointIds: readonly string[], now: number): void
   /**
    * Adds deliveries in the event's transaction; one to a disabled endpoint is skipped. Order them by endpoint ids (lock
-   * order). On SQLite it is done when the function returns, and a delivery is leased and queued at once if the queue
-   * offers a lease and the endpoint is healthy, has nothing else that is due, and has fewer than two leases.
+   * order). On SQLite a delivery is leased and queued at once if the queue offers a lease and the endpoint is healthy, has
+   * nothing else that is due, and has fewer than two leases.
    */
-  insert(deliveries: readonly NewDelivery[]): Promise<void>
+  insert(deliveries: readonly NewDelivery[]): void
 
   /**
    * Leases due deliveries until `leaseUntil`, while `permits` has one for their developer; at most two per endpoint are
