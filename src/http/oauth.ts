@@ -54,7 +54,7 @@ const parametersMax = 100
  * Parses the parameters of a form. Empty parameters count as omitted (RFC 6749 §3.2); the grant ignores unknown ones.
  *
  * @throws UNSUPPORTED_MEDIA_TYPE; PAYLOAD_TOO_LARGE; MALFORMED_JSON when the body is not UTF-8; INVALID_ARGUMENT when a
- *   parameter is repeated, or there are more than 100
+ *   parameter is repeated or contains NUL, or there are more than 100
  */
 export async function readForm(request: Request): Promise<GrantForm> {
   const type = request.headers.get('content-type') ?? ''
@@ -74,6 +74,8 @@ export async function readForm(request: Request): Promise<GrantForm> {
       const which = isRepeatableName(name) ? `The parameter ${name}` : 'A parameter'
       throw new ServiceError('INVALID_ARGUMENT', `${which} is repeated. Send it once.`)
     }
+    // PostgreSQL cannot store it, nor look for it.
+    if (value.includes('\0')) throw new ServiceError('INVALID_ARGUMENT', 'A parameter contains NUL.')
     form.set(name, value === '' ? undefined : value)
   }
   return Object.fromEntries(form)

@@ -42,7 +42,7 @@ export function createTemplateService(needs: {
     /** @throws NOT_FOUND for the application or the template */
     async get(developer: Pick<Developer, 'id'>, appId: string, name: string): Promise<MessageTemplate> {
       await requireOwnApplication(store.read, developer, appId)
-      const template = await store.read.templates.find(appId, name)
+      const template = isName(name) && (await store.read.templates.find(appId, name))
       if (!template) throw notFound('template')
       return template
     },
@@ -82,7 +82,7 @@ export function createTemplateService(needs: {
       return store.write(async (tx) => {
         await tx.developers.lock(developer.id)
         const application = await requireOwnApplication(tx, developer, appId)
-        if (!(await tx.templates.find(appId, name))) throw notFound('template')
+        if (!isName(name) || !(await tx.templates.find(appId, name))) throw notFound('template')
         await tx.templates.delete(appId, name)
         const detail = `template ${name}: deleted`
         await recordAudit(tx, newId, selfActor(developer), auditOf(application, detail), clock.now())
@@ -98,9 +98,11 @@ const auditOf = ({ id, name }: { id: string; name: string }, detail: string) => 
   detail,
 })
 
+const isName = (name: string) => new RegExp(templateNamePattern).test(name)
+
 /** @throws INVALID_ARGUMENT */
 function requireName(name: string): void {
-  if (new RegExp(templateNamePattern).test(name)) return
+  if (isName(name)) return
   const message =
     'Expected a name of 1 to 32 lower-case letters, digits, hyphens and underscores, such as payment.'
   throw invalidRequest([{ in: 'path', path: 'name', code: 'INVALID', message }])

@@ -110,7 +110,10 @@ describeEachDatabase('templates of an application', (database) => {
     expect(await faultOf({ 'e\nn': '{code} ok' })).toContain('Expected the tag of a language')
     expect(await faultOf(['{code}'])).toContain('texts: Expected an object, not a list.')
     expect(await faultOf({ en: '{code} ok' }, 'With.Dot')).toContain('Expected a name of 1 to 32')
-    expect((await get('faulty')).status).toBe(404)
+    for (const name of ['faulty', 'With.Dot', '%00']) {
+      expect((await get(name)).status).toBe(404)
+      expect((await service.request('DELETE', path(name), { as: ada })).status).toBe(404)
+    }
   })
 
   test('have a limit to their number, below which all are kept', async () => {
