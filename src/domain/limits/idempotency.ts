@@ -156,13 +156,9 @@ function toStoredResult(
   return isPending ? { value: result, open: true } : { value: result }
 }
 
-/** CONFLICT (IDEMPOTENCY_IN_PROGRESS). */
-export const idempotencyInProgress = () =>
-  new ServiceError(
-    'CONFLICT',
-    'The first request with this idempotency key is still in progress. Retry in a second.',
-    {
-      reason: 'IDEMPOTENCY_IN_PROGRESS',
-      retryAfterSeconds: 1,
-    },
-  )
+/** CONFLICT (IDEMPOTENCY_IN_PROGRESS). @param earlier the call that is not finished */
+export const idempotencyInProgress = (earlier = 'The first request with this idempotency key') =>
+  new ServiceError('CONFLICT', `${earlier} is still in progress. Retry in a second.`, {
+    reason: 'IDEMPOTENCY_IN_PROGRESS',
+    retryAfterSeconds: 1,
+  })

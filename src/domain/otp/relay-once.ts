@@ -116,9 +116,12 @@ export function readEarlierRelay(
   if (!ofRepeat) return undefined
   const earlier = readEarlierResult<Relayed>(ofRepeat, repeat, now)
   if (!earlier || isRejected(earlier) || isRejected(earlier.value)) return undefined
-  if (earlier.isPending) return isUnderWay(ofRepeat, now) ? reject(idempotencyInProgress()) : undefined
+  if (earlier.isPending)
+    return isUnderWay(ofRepeat, now) ? reject(idempotencyInProgress(earlierRequest)) : undefined
   return ofRepeat.createdAt > now - repeatMs ? { replayed: earlier.value } : undefined
 }
+
+const earlierRequest = 'An earlier request with this code for this phone'
 
 const isUnderWay = ({ createdAt }: { createdAt: number }, now: number) => createdAt > now - inProgressMs
 

@@ -147,7 +147,10 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
     await reached.promise
     main.acceptAll()
     service.clock.advance(9_999)
-    expect((await deliver()).error.reason).toBe('IDEMPOTENCY_IN_PROGRESS')
+    expect((await deliver()).error).toMatchObject({
+      reason: 'IDEMPOTENCY_IN_PROGRESS',
+      message: 'An earlier request with this code for this phone is still in progress. Retry in a second.',
+    })
     service.clock.advance(1)
     expect((await deliver()).status).toBe(200)
     expect(main.messages).toHaveLength(1)
