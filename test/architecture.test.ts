@@ -227,12 +227,11 @@ describe('the domain', () => {
     expect(matching(domain, pattern)).toEqual([])
   })
 
-  test('and the rest of the server read environment variables only through the configuration', () => {
-    const otherFiles = program.filter(
-      ({ path }) => path.startsWith('src/') && path !== 'src/config/config.ts',
-    )
-    expect(matching(otherFiles, /\b(process|Bun)\.env\b/)).toEqual([])
-    expect(matching(program, /\bprocess\.env\b/)).toContain('src/config/config.ts')
+  test('and the rest of the server get environment variables as an argument', () => {
+    const environment = /\b(process|Bun)\.env\b/
+    const server = program.filter(({ path }) => path.startsWith('src/'))
+    expect(matching(server, environment)).toEqual([])
+    expect(matching(program, environment)).toContain('cli/terminal/terminal.ts')
   })
 })
 

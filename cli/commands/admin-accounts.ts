@@ -81,7 +81,7 @@ export function addAdminAccountCommands(admin: CliCommand, printDeveloper: Print
       const { io, flags, output } = context
       const { url, source } = chooseServer(io, { flag: flags.server })
       const named = source === 'the default' ? undefined : url
-      const running = await findServerUrl(options)
+      const running = await findServerUrl(io, options)
       const token = await withHost(context, options, 'write', (host) =>
         host.issueToken(account, { running, named }),
       )

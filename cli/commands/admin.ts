@@ -8,6 +8,7 @@ import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../h
 import { findServerUrl } from '../host/running.ts'
 import { defaultServer } from '../session/server-choice.ts'
 import { usageError } from '../terminal/errors.ts'
+import type { Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
 import { ask, askPassword, emailQuestion } from '../terminal/prompt.ts'
 import { kept, optional } from '../terminal/table.ts'
@@ -32,7 +33,7 @@ export function addAdminCommands(program: CliCommand) {
     .run(async (context, options: CreateOptions) => {
       const email = options.email ?? (await ask(context, emailQuestion))
       const fromInput = options.passwordStdin === true
-      const needsPassword = fromInput || (await hasBuiltInProvider(options))
+      const needsPassword = fromInput || (await hasBuiltInProvider(context.io, options))
       const password = needsPassword ? await askPassword(context, { fromInput, repeat: true }) : undefined
       const { name } = options
       const account = {
@@ -42,7 +43,7 @@ export function addAdminCommands(program: CliCommand) {
       }
       const developer = await withHost(context, options, 'write', (host) => host.createAccount(account))
       printDeveloper(context.output, developer, 'Account')
-      const server = await serverFlag(options)
+      const server = await serverFlag(context.io, options)
       context.output.suggestNext(`otpd login${server} --email ${developer.email ?? ''}`)
     })
 
@@ -62,7 +63,9 @@ export function addAdminCommands(program: CliCommand) {
       context.output.printData(setupToken, () => setupToken.token)
       const timeLeft = formatRemaining(Date.parse(setupToken.expiresAt) - context.io.now())
       context.output.note(`Valid once, for ${timeLeft}.`)
-      context.output.suggestNext(`otpd login${await serverFlag(options)} --setup-token ${setupToken.token}`)
+      context.output.suggestNext(
+        `otpd login${await serverFlag(context.io, options)} --setup-token ${setupToken.token}`,
+      )
     })
 
   addHostFlags(admin.command('set-plan').description('set the plan of an account'))
@@ -107,8 +110,8 @@ export function addAdminCommands(program: CliCommand) {
 }
 
 /** Names the server that runs here, if a login would not find it by itself. */
-async function serverFlag(flags: HostFlags): Promise<string> {
-  const url = (await findServerUrl(flags)) ?? defaultServer
+async function serverFlag(io: Io, flags: HostFlags): Promise<string> {
+  const url = (await findServerUrl(io, flags)) ?? defaultServer
   return url === defaultServer ? '' : ` --server ${shellWord(url)}`
 }
 

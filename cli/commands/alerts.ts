@@ -24,7 +24,7 @@ export function addAlertsCommands(program: CliCommand) {
     .run(async (context, flags: HostFlags) => {
       const { io, output } = context
       const listed = await withHost(context, flags, 'read', (host) => host.listAlerts())
-      const state = describeAlerts(listed, await listDestinations(flags))
+      const state = describeAlerts(listed, await listDestinations(io, flags))
       output.printData(state, () => alertsText(state, output, io.now()))
       if (state.destinations.length === 0) output.note(noDestinations)
     })
@@ -73,7 +73,7 @@ function alertsText(
 /** Has the running server send a test to each destination. */
 async function testDestinations(context: Context, names: string[], flags: HostFlags) {
   const { io, output } = context
-  const running = await findRunning(await loadServerConfig(flags, 'host command'))
+  const running = await findRunning(await loadServerConfig(io, flags, 'host command'))
   if (running === null)
     throw new CliError(
       exitCodes.unreachable,

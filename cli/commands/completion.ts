@@ -42,7 +42,8 @@ export function addCompleteCommand(program: CliCommand) {
 const localKinds: Partial<Record<CompletionKind, (context: Context) => Promise<string[]>>> = {
   context: async ({ io }) => Object.keys(readStoredLogins(credentialsPath(io)).contexts),
   guide: async () => (await readGuides()).map(({ name }) => name),
-  provider: async () => (await loadServerConfig({})).config?.delivery.providers.map(({ name }) => name) ?? [],
+  provider: async ({ io }) =>
+    (await loadServerConfig(io, {})).config?.delivery.providers.map(({ name }) => name) ?? [],
 }
 
 /** Reads names from the cache, or asks the server. */

@@ -16,8 +16,8 @@ export function addConfigCommands(program: CliCommand) {
       .description('show every setting of the running server, or of the next start, with its source'),
   )
     .examples('otpd config show', 'otpd config show --listen 127.0.0.1:9090 --json')
-    .run(async ({ output }, flags: Flags) => {
-      const loaded = await loadServerConfig(flags)
+    .run(async ({ io, output }, flags: Flags) => {
+      const loaded = await loadServerConfig(io, flags)
       const running = await findRunning(loaded, (reason) =>
         output.note(`These are the settings of the next start. What nodes run with is unknown: ${reason}`),
       )
@@ -43,8 +43,8 @@ export function addConfigCommands(program: CliCommand) {
       'name the settings that this earlier version refuses, before you go back to it',
     )
     .examples('otpd config check', 'otpd config check --for 0.1.0')
-    .run(async ({ output }, flags: Flags & { for?: string }) => {
-      const loaded = await loadServerConfig(flags, 'check')
+    .run(async ({ io, output }, flags: Flags & { for?: string }) => {
+      const loaded = await loadServerConfig(io, flags, 'check')
       for (const { source, message, remedy } of loaded.warnings)
         output.warn(`${source}: ${message} ${remedy}`)
       const { configFile } = requireConfig(loaded, exitCodes.negative)

@@ -69,7 +69,10 @@ async function startDemoServer(folder: string) {
   const file = join(folder, 'otpd.toml')
   writeFileSync(file, '')
   const flags = { config: file, listen: '127.0.0.1:0', dataDir: join(folder, 'data') }
-  const config = requireConfig(loadConfig({ ...processInput(flags), env: {} }), exitCodes.startRefused)
+  const config = requireConfig(
+    loadConfig(processInput(flags, { env: {}, workingDirectory: folder })),
+    exitCodes.startRefused,
+  )
   const log = createLog({
     format: 'text',
     level: 'error',

@@ -44,7 +44,7 @@ export function addDoctorCommand(program: CliCommand) {
     .run(async (context, flags: HostFlags & { deep?: true }) => {
       const { io, output } = context
       const isDeep = flags.deep === true
-      const { loaded, running } = await loadAndFindServer(flags)
+      const { loaded, running } = await loadAndFindServer(io, flags)
       const connection = tryConnect(context, running?.url)
       const localServer = await withProgress(context, (onStep) =>
         inspectLocalServer(loaded, running, connection, {
@@ -77,10 +77,10 @@ export function addDoctorCommand(program: CliCommand) {
  * Loads the configuration as a start from this shell would, or without the providers' secrets, if only they are not in this
  * shell and a server runs that has them.
  */
-async function loadAndFindServer(flags: HostFlags) {
-  const loaded = await loadServerConfig(flags)
+async function loadAndFindServer(io: Io, flags: HostFlags) {
+  const loaded = await loadServerConfig(io, flags)
   if (loaded.config !== null) return { loaded, running: await findRunning(loaded) }
-  const withoutSecrets = await loadServerConfig(flags, 'host command')
+  const withoutSecrets = await loadServerConfig(io, flags, 'host command')
   const running = await findRunning(withoutSecrets)
   return running === null ? { loaded, running } : { loaded: withoutSecrets, running }
 }

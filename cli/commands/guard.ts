@@ -23,7 +23,7 @@ export function addGuardCommands(program: CliCommand) {
   )
     .examples('otpd guard status', 'otpd guard status --json')
     .run(async (context, options: HostFlags) => {
-      const running = await findRunning(await loadServerConfig(options, 'host command'))
+      const running = await findRunning(await loadServerConfig(context.io, options, 'host command'))
       const status = await withHost(context, options, 'read', (host) =>
         host.guardStatus(running?.config.guard),
       )

@@ -28,7 +28,7 @@ export function addMoveCommand(migrate: CliCommand) {
     )
     .run(async (context, options: MoveFlags) => {
       const { output } = context
-      const { source, config, target } = await loadMoveConfig(options)
+      const { source, config, target } = await loadMoveConfig(context.io, options)
       await nameDataDir(context, source)
       const dryRun = options.dryRun === true
       if (!dryRun) await confirmMove(context, target.url)

@@ -10,6 +10,7 @@ import {
   type NewProvider,
 } from '../host/provider-table.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
+import type { Io } from '../terminal/io.ts'
 import { ask } from '../terminal/prompt.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { printable } from '../terminal/text.ts'
@@ -47,7 +48,7 @@ async function addProvider(context: Context, kindName: string | undefined, flags
   const { output } = context
   const kind = await chooseKind(context, kindName)
   const file = await configFilePath(context.io, flags.config, flags.print === true)
-  const name = await chooseName(flags.name, kind.kind, file)
+  const name = await chooseName(context.io, flags.name, kind.kind, file)
   const given = parseSettings(kind, flags.set)
   const answers = await answerSettings(context, kind, given, {
     file,
@@ -62,7 +63,7 @@ async function addProvider(context: Context, kindName: string | undefined, flags
     return exitCodes.done
   }
   const check = flags.skipCheck ? undefined : await tryProvider(added)
-  await appendProvider(file, added, table)
+  await appendProvider(context.io, file, added, table)
   const facts = check?.kind === 'ready' ? check.facts : []
   output.printData(
     {
@@ -101,9 +102,9 @@ async function chooseKind(context: Context, name: string | undefined): Promise<P
   return kind
 }
 
-async function chooseName(flag: string | undefined, kind: string, file: string): Promise<string> {
+async function chooseName(io: Io, flag: string | undefined, kind: string, file: string): Promise<string> {
   const { providerNamePattern } = await import('../../src/server/bundle.ts')
-  const taken = await listProviderNames(file)
+  const taken = await listProviderNames(io, file)
   if (flag === undefined) {
     let name = kind
     for (let number = 2; taken.includes(name); number++) name = `${kind}-${number}`

@@ -7,6 +7,7 @@ import type { ConfiguredProvider, ProviderTestResult } from '../../src/server/st
 import type { Context } from '../context.ts'
 import { exitCodes, usageError } from '../terminal/errors.ts'
 import { addHostFlags, asCliError, withHost, type HostFlags } from '../host/commands.ts'
+import type { Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
 import { loadServerConfig, requireConfig } from '../host/config.ts'
 import { nameDataDir } from '../host/name-data-dir.ts'
@@ -42,11 +43,11 @@ export function addProviderCommands(program: CliCommand) {
   addHostFlags(provider.command('list').alias('ls').description('list configured providers and their state'))
     .examples('otpd provider list')
     .run(async (context, flags: HostFlags) => {
-      const loaded = await loadServerConfig(flags, 'host command')
+      const loaded = await loadServerConfig(context.io, flags, 'host command')
       const config = requireConfig(loaded, exitCodes.usage)
       await nameDataDir(context, loaded)
       const running = await findRunning(loaded)
-      const configured = running?.providers ?? (await listConfigured(flags))
+      const configured = running?.providers ?? (await listConfigured(context.io, flags))
       const providers = await listProviders(context, flags, running?.config ?? config, configured)
       context.output.printData(providers, () => listText(providers, context.io.now(), context.output))
       if (running !== null) noteRunning(context.output, 'providers', running)
@@ -65,8 +66,8 @@ export function addProviderCommands(program: CliCommand) {
       ),
     )
     .examples('otpd provider test main +14155550123')
-    .run(async ({ output }, name: string, phone: string, flags: HostFlags & { channel?: string }) => {
-      const loaded = await loadServerConfig(flags)
+    .run(async ({ io, output }, name: string, phone: string, flags: HostFlags & { channel?: string }) => {
+      const loaded = await loadServerConfig(io, flags)
       const config = requireConfig(loaded, exitCodes.usage)
       await refuseProviderOfServer(name, loaded, config)
       const testResult = await withProviders(config, (providers) =>
@@ -107,8 +108,8 @@ async function withProviders<T>(
 }
 
 /** Lists the providers of this shell's configuration, which must then be complete: no server runs. */
-async function listConfigured(flags: HostFlags) {
-  const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
+async function listConfigured(io: Io, flags: HostFlags) {
+  const config = requireConfig(await loadServerConfig(io, flags), exitCodes.usage)
   return withProviders(config, (providers) => providers.list())
 }
 

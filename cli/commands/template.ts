@@ -5,6 +5,7 @@ import { readSomeVariables } from '../terminal/pairs.ts'
 import { partsText, sampleCharacters, templateSizesText, warnOfParts } from '../client/app-templates.ts'
 import { findApplication } from '../client/find.ts'
 import { exitCodes, usageError } from '../terminal/errors.ts'
+import type { Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
 import type { Context } from '../context.ts'
 import { addAppTemplateCommands, collect } from './app-templates.ts'
@@ -40,7 +41,7 @@ export function addTemplateCommands(program: CliCommand) {
     .run(async (context, options: LintOptions) => {
       const { output } = context
       if (options.app !== undefined) return await lintAppTemplates(context, options.app)
-      const { templates } = await loadConfig(options)
+      const { templates } = await loadConfig(context.io, options)
       const { lintTemplates } = await import('../../src/server/bundle.ts')
       const rows = lintTemplates(templates)
       output.printData(rows, () => lintText(rows, output))
@@ -69,7 +70,7 @@ export function addTemplateCommands(program: CliCommand) {
       const previewInput = toPreviewInput(options)
       const invalidField = findInvalidField(previewInput)
       if (invalidField !== undefined) throw usageError(fieldErrors[invalidField])
-      const { templates, delivery } = await loadConfig(options)
+      const { templates, delivery } = await loadConfig(context.io, options)
       const isOfApplication = options.app !== undefined || options.template !== undefined
       const { size, ...message } = isOfApplication
         ? await previewAppTemplate(context, options, previewInput)
@@ -136,8 +137,8 @@ const isSameLanguage = (asked: string, found: string) =>
   asked.split('-')[0]?.toLowerCase() === found.split('-')[0]?.toLowerCase()
 
 /** Loads the configuration, for the operator's own templates and the providers that have their own texts. */
-const loadConfig = async ({ config }: ConfigFlag) =>
-  requireConfig(await loadServerConfig({ config }), exitCodes.usage)
+const loadConfig = async (io: Io, { config }: ConfigFlag) =>
+  requireConfig(await loadServerConfig(io, { config }), exitCodes.usage)
 
 /** Notes the providers that never send this text. */
 async function noteProviderTexts(output: Output, { providers }: Config['delivery']) {

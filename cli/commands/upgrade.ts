@@ -88,7 +88,7 @@ async function upgrade(
   const program = await withProgress(context, (onStep) =>
     downloadProgram(source, { version: latest, target, policy, onStep }),
   )
-  const { place, running, migratesAtStart } = await findServer(flags, output)
+  const { place, running, migratesAtStart } = await findServer(context, flags)
   const newPath = writeNewProgram(installation, program)
   try {
     if (versionOf(newPath) !== latest)
@@ -147,14 +147,14 @@ async function upgrade(
  * @returns `place` null if there is no database to check: none yet, or one that this shell has no settings for
  */
 async function findServer(
+  { io, output }: Context,
   flags: UpgradeFlags,
-  output: Context['output'],
 ): Promise<{
   place: ServerPlace | null
   running: RunningServer | null
   migratesAtStart: boolean
 }> {
-  const loaded = await loadServerConfig(flags, 'host command')
+  const loaded = await loadServerConfig(io, flags, 'host command')
   const { config } = loaded
   if (config === null)
     output.warn(

@@ -27,8 +27,8 @@ export type AlertState = Pick<HostAlerts, 'alerts' | 'waiting'> & { destinations
 type AlertTest = { destination: string; sent: boolean; failure: string | null }
 
 /** Lists the destinations of the running server, otherwise those of the configuration. */
-export async function listDestinations(flags: HostFlags): Promise<Config['alerts']> {
-  const loaded = await loadServerConfig(flags, 'host command')
+export async function listDestinations(io: Io, flags: HostFlags): Promise<Config['alerts']> {
+  const loaded = await loadServerConfig(io, flags, 'host command')
   const running = await findRunning(loaded)
   return (running?.config ?? requireConfig(loaded, exitCodes.usage)).alerts
 }
@@ -69,11 +69,12 @@ export function destinationText(
  * @returns null if no server of that URL runs here
  */
 export async function withRunningHost<T>(
+  io: Io,
   url: string,
   access: 'read' | 'write',
   work: (host: Host, config: Config) => Promise<T>,
 ): Promise<T | null> {
-  const running = await findRunning(await loadServerConfig({}, 'host command'))
+  const running = await findRunning(await loadServerConfig(io, {}, 'host command'))
   const urls = running === null ? [] : [running.url, running.config.publicUrl]
   if (running === null || !urls.some((own) => URL.parse(own ?? '')?.origin === new URL(url).origin))
     return null

@@ -3,6 +3,7 @@ import type { Config } from '../../src/config/config.ts'
 import type { Host } from '../../src/host/host.ts'
 import type { Context } from '../context.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
+import type { Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
 import { explainCode } from '../../src/shared/error-cause.ts'
 import { isRecord } from '../../src/shared/json.ts'
@@ -31,7 +32,7 @@ export async function withHost<T>(
   access: 'read' | 'write',
   work: (host: Host) => Promise<T>,
 ): Promise<T> {
-  const loaded = await loadServerConfig(flags, 'host command')
+  const loaded = await loadServerConfig(context.io, flags, 'host command')
   const config = requireConfig(loaded, exitCodes.usage)
   await nameDataDir(context, loaded)
   const { giveToOwner, openHost } = await import('../../src/server/bundle.ts')
@@ -62,7 +63,7 @@ export async function withDataDir<T>(
     needs: { config: Config; warn: Output['warn'] },
   ) => Promise<T>,
 ): Promise<T> {
-  const loaded = await loadServerConfig(flags, 'migration')
+  const loaded = await loadServerConfig(context.io, flags, 'migration')
   const config = requireConfig(loaded, exitCodes.usage)
   await nameDataDir(context, loaded)
   const host = await import('../../src/server/bundle.ts')
@@ -80,8 +81,8 @@ export const asCliError = (error: unknown) =>
   startRefusedError(error) ?? operationRefusedError(error) ?? toServiceCliError(error) ?? error
 
 /** Whether the server has its own accounts with passwords, not an OpenID provider. */
-export async function hasBuiltInProvider(flags: HostFlags) {
-  return requireConfig(await loadServerConfig(flags, 'host command'), exitCodes.usage).oidc === null
+export async function hasBuiltInProvider(io: Io, flags: HostFlags) {
+  return requireConfig(await loadServerConfig(io, flags, 'host command'), exitCodes.usage).oidc === null
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Config, ConfigUse, DatabaseConfig, Flags, LoadedConfig } from '../../src/config/config.ts'
+import type { Io } from '../terminal/io.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
 
 /** Adds the settings that `serve` and `config` take as flags. */
@@ -29,25 +30,16 @@ export const addConfigFlags = <C extends Command>(command: C): C =>
     .option('--log-level <level>', 'debug, info, warn or error (OTPD_LOG_LEVEL; default info)')
 
 /** Loads the configuration as the server does: flags, environment, file, defaults. */
-export async function loadServerConfig(flags: Flags, use: ConfigUse = 'serve'): Promise<LoadedConfig> {
+export async function loadServerConfig(
+  io: Io,
+  flags: Flags,
+  use: ConfigUse = 'serve',
+): Promise<LoadedConfig> {
   const { loadConfig, processInput } = await import('../../src/server/bundle.ts')
   const { config, listen, dataDir, publicUrl, domain, tlsCert, tlsKey, compat, dev } = flags
   const { migrate, logFormat, logLevel } = flags
-  const input = processInput({
-    config,
-    listen,
-    dataDir,
-    publicUrl,
-    domain,
-    tlsCert,
-    tlsKey,
-    compat,
-    dev,
-    migrate,
-    logFormat,
-    logLevel,
-  })
-  return loadConfig(input, { use })
+  const known = { config, listen, dataDir, publicUrl, domain, tlsCert, tlsKey, compat, dev, migrate }
+  return loadConfig(processInput({ ...known, logFormat, logLevel }, io), { use })
 }
 
 /**
@@ -56,10 +48,11 @@ export async function loadServerConfig(flags: Flags, use: ConfigUse = 'serve'): 
  * @throws CliError CONFIG_INVALID with every problem as a hint
  */
 export async function loadMoveConfig(
+  io: Io,
   flags: Flags,
 ): Promise<{ source: LoadedConfig; config: Config; target: DatabaseConfig }> {
   const server = await import('../../src/server/bundle.ts')
-  const { source, target, problems } = server.loadMoveConfig(server.processInput(flags))
+  const { source, target, problems } = server.loadMoveConfig(server.processInput(flags, io))
   const config = requireConfig({ ...source, config: target && source.config, problems }, exitCodes.usage)
   if (target === null) throw new Error('a missing database is a problem')
   return { source, config, target }

@@ -34,7 +34,7 @@ export type NewProvider = {
 export async function configFilePath(io: Io, flag: string | undefined, isShown: boolean): Promise<string> {
   const named = flag ?? io.env['OTPD_CONFIG']
   if (named) return resolve(io.workingDirectory, named)
-  const { config } = await loadServerConfig({}, 'host command')
+  const { config } = await loadServerConfig(io, {}, 'host command')
   if (config?.configFile) return config.configFile
   if (isShown) return resolve(io.workingDirectory, 'otpd.toml')
   throw usageError(
@@ -44,10 +44,10 @@ export async function configFilePath(io: Io, flag: string | undefined, isShown: 
 }
 
 /** Lists the providers of a file; empty if it does not exist. @throws CliError CONFIG_INVALID */
-export async function listProviderNames(file: string): Promise<string[]> {
+export async function listProviderNames(io: Io, file: string): Promise<string[]> {
   if (!existsSync(file)) return []
   const { delivery } = requireConfig(
-    await loadServerConfig({ config: file }, 'host command'),
+    await loadServerConfig(io, { config: file }, 'host command'),
     exitCodes.usage,
   )
   return delivery.providers.map(({ name }) => name)
@@ -70,6 +70,7 @@ export const providerTable = ({ name, kind, lines }: NewProvider): string =>
  * @throws CliError nothing was written
  */
 export async function appendProvider(
+  io: Io,
   file: string,
   { secretFiles }: NewProvider,
   table: string,
@@ -87,20 +88,20 @@ export async function appendProvider(
     const separator = before === '' ? '' : before.endsWith('\n') ? '\n' : '\n\n'
     writeFileSync(temporary, before + separator + table, { mode: 0o600 })
     if (before !== '') chmodSync(temporary, statSync(file).mode & 0o777)
-    requireConfig(await loadServerConfig({ config: temporary }, 'host command'), exitCodes.negative)
+    requireConfig(await loadServerConfig(io, { config: temporary }, 'host command'), exitCodes.negative)
     renameSync(temporary, file)
   } catch (error) {
     for (const path of written) rmSync(path, { force: true })
     rmSync(temporary, { force: true })
     if (error instanceof CliError) throw error
-    throw writeError(error)
+    throw writeError(io, error)
   }
 }
 
-function writeError(error: unknown): CliError {
+function writeError(io: Io, error: unknown): CliError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'ERROR'
   const path = error instanceof Error && 'path' in error ? String(error.path) : ''
-  const place = path === '' ? '' : ` ${printable(relative(process.cwd(), path) || path)}`
+  const place = path === '' ? '' : ` ${printable(relative(io.workingDirectory, path) || path)}`
   const remedy =
     code === 'EEXIST'
       ? 'Choose another --name, or remove that file.'

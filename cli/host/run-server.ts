@@ -26,7 +26,7 @@ export type ServeFlags = Flags & { new?: true }
  */
 export async function runServer(context: Context, flags: ServeFlags): Promise<ExitCode> {
   const { io, output } = context
-  const loaded = await loadServerConfig(flags)
+  const loaded = await loadServerConfig(io, flags)
   const config = requireConfig(loaded, exitCodes.startRefused)
   const mustBeNew = flags.new === true
   if (mustBeNew && config.dataDir === null)
@@ -54,7 +54,7 @@ export async function runServer(context: Context, flags: ServeFlags): Promise<Ex
     command: selfCommand(),
     completeCommands: complete,
   })
-  reloadOnHangup(starting, flags, log)
+  reloadOnHangup(io, starting, flags, log)
   const server = await starting
     .catch((error: unknown) => {
       throw startRefusedError(error) ?? error
@@ -145,13 +145,13 @@ function createStepLog(io: Io): OnStep {
  *
  * @param starting a start may take long, such as with a migration: a signal meanwhile must not end the process
  */
-function reloadOnHangup(starting: Promise<RunningServer>, flags: Flags, log: Log) {
+function reloadOnHangup(io: Io, starting: Promise<RunningServer>, flags: Flags, log: Log) {
   // A failure is that of the start.
   let reloading: Promise<unknown> = starting.catch(() => {})
   process.on('SIGHUP', () => {
     const reload = async () => {
       const server = await starting
-      const loaded = await loadServerConfig(flags)
+      const loaded = await loadServerConfig(io, flags)
       const { config, problems, settings } = loaded
       for (const { source, message, remedy } of problems) {
         log.error('configuration reload failed', { source, problem: message, remedy })

@@ -1,5 +1,6 @@
 import type { LoadedConfig } from '../../src/config/config.ts'
 import type { RunningServerView } from '../../src/host/host.ts'
+import type { Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
 import { printable, zonedTime } from '../terminal/text.ts'
 import { version } from '../version.ts'
@@ -52,8 +53,8 @@ export async function findRunning(
 }
 
 /** Finds the public URL of the server that runs here, else that of its listener; undefined if none runs. */
-export async function findServerUrl(flags: HostFlags): Promise<string | undefined> {
-  const running = await findRunning(await loadServerConfig(flags, 'host command'))
+export async function findServerUrl(io: Io, flags: HostFlags): Promise<string | undefined> {
+  const running = await findRunning(await loadServerConfig(io, flags, 'host command'))
   return running?.config.publicUrl ?? running?.url
 }
 

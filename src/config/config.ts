@@ -130,14 +130,17 @@ export type LoadedConfig = {
   settings: SettingValue[]
 }
 
-/** Input of `loadConfig` taken from this process: the only place where the server reads its environment. */
-export function processInput(flags: Flags): ConfigInput {
+/** Input of `loadConfig` taken from this machine. @param process its environment, and where relative paths begin */
+export function processInput(
+  flags: Flags,
+  { env, workingDirectory }: { env: ConfigInput['env']; workingDirectory: string },
+): ConfigInput {
   return {
     flags,
-    env: process.env,
+    env,
     readFile: readRegularFile,
     readMode: (path) => statSync(path).mode,
-    cwd: process.cwd(),
+    cwd: workingDirectory,
     isRoot: process.getuid?.() === 0,
     hostName: hostname(),
     now: Date.now,

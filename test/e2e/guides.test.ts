@@ -124,7 +124,9 @@ test('the configurations are valid, and the plan can be used', async () => {
       SMS_GATEWAY_PASSWORD: 'y',
     }
     // In this process: there are fifty of them.
-    const { config, problems } = loadConfig({ ...processInput({ config: path }), env })
+    const { config, problems } = loadConfig(
+      processInput({ config: path }, { env, workingDirectory: reader.folder }),
+    )
     expect({ block, problems, isValid: config !== null }).toEqual({ block, problems: [], isValid: true })
   }
   writeFileSync(path, codeBlocks(guide('configuration'), 'toml').join(''))

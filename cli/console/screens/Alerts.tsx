@@ -34,12 +34,12 @@ export const alertsScreen: Screen = {
 const pollMs = 5000
 
 function AlertsView({ width, height }: ScreenProps) {
-  const { connection } = useConsole()
+  const { connection, context } = useConsole()
   const { url } = connection.server
   const state = usePolled(
     'alerts',
     async () => ({
-      found: await withRunningHost(url, 'read', async (host, { alerts }) =>
+      found: await withRunningHost(context.io, url, 'read', async (host, { alerts }) =>
         describeAlerts(await host.listAlerts(), alerts),
       ),
     }),
@@ -141,7 +141,9 @@ async function testAll(console: Console, names: readonly string[]) {
   toast('sending a test…')
   try {
     const { url } = connection.server
-    const results = await withRunningHost(url, 'write', (host) => sendTests(host, names, context.io))
+    const results = await withRunningHost(context.io, url, 'write', (host) =>
+      sendTests(host, names, context.io),
+    )
     const isSent = results?.every(({ sent }) => sent) === true
     toast(results?.map(testText).join('; ') ?? 'the server no longer runs here', isSent ? 'good' : 'bad')
     refresh()
