@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+import { startServer, type RunningServer } from '../helpers/binary.ts'
+import { runCommand } from '../helpers/run-command.ts'
 
 const password = 'correct horse battery'
 
@@ -74,12 +75,14 @@ test('otpd audit verify creates and changes nothing where there is no database',
   const folder = mkdtempSync(join(tmpdir(), 'otpd-no-audit-'))
   try {
     const { mode } = statSync(folder)
-    const result = await runBinary(folder, ['audit', 'verify', '--data-dir', folder])
+    const result = await runCommand(folder, ['audit', 'verify', '--data-dir', folder])
     expect(result).toMatchObject({ exitCode: 5, stdout: '' })
     expect(result.stderr).toContain(`There is no database in ${folder}.`)
     expect([readdirSync(folder), statSync(folder).mode]).toEqual([[], mode])
     const missing = join(folder, 'missing')
-    expect(await runBinary(folder, ['audit', 'verify', '--data-dir', missing])).toMatchObject({ exitCode: 5 })
+    expect(await runCommand(folder, ['audit', 'verify', '--data-dir', missing])).toMatchObject({
+      exitCode: 5,
+    })
     expect(existsSync(missing)).toBe(false)
   } finally {
     rmSync(folder, { recursive: true, force: true })

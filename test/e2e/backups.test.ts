@@ -11,7 +11,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+import { startServer, type RunningServer } from '../helpers/binary.ts'
+import { runCommand } from '../helpers/run-command.ts'
 import { waitFor } from '../helpers/external-program.ts'
 import { hasMoto, startMoto } from '../helpers/moto.ts'
 import { canMoveClocks, createProcessClock, type ProcessClock } from '../helpers/process-clock.ts'
@@ -176,7 +177,7 @@ test('errors say what is wrong and how to go on, with their exit codes', async (
   const dataDir = join(home, 'data')
   const base = { OTPD_DATA_DIR: dataDir, OTPD_SERVER: 'http://127.0.0.1:1' }
   const otpd = (args: string[], env: Record<string, string> = {}) =>
-    runBinary(home, args, { env: { ...base, ...env } })
+    runCommand(home, args, { env: { ...base, ...env } })
   const started = await startServer({ home, dataDir })
   await started.stop()
   const bucket = bucketEnv(service.url)
@@ -234,7 +235,7 @@ test('errors say what is wrong and how to go on, with their exit codes', async (
 
 test('a place after backup list is refused, with the call that lists it', async () => {
   const { home, env } = makeServerHome()
-  const { exitCode, stderr } = await runBinary(home, ['backup', 'list', 'nas'], { env })
+  const { exitCode, stderr } = await runCommand(home, ['backup', 'list', 'nas'], { env })
   rmSync(home, { recursive: true, force: true })
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('otpd backup list --from nas')])
 })

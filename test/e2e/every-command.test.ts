@@ -11,13 +11,14 @@ import { binaryPath, runToEnd, startServer, type RunningServer } from '../helper
 import type { CommandCase, CommandContext } from '../helpers/command-case.ts'
 import { commandCases } from '../helpers/command-cases.ts'
 import { decodeBase32 } from '../helpers/base32.ts'
+import { runCommand } from '../helpers/run-command.ts'
 import { runWithSeparateOutput } from '../helpers/separate-output.ts'
 import { runInTerminal } from '../helpers/terminal.ts'
 import { startRecordingProxy, type RecordingProxy } from '../helpers/recording-proxy.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 
-// Every command of the compiled binary in a pipe, with --json, and on a terminal of 80 columns: standard output,
-// standard error and the exit code. A command without a case is a failure.
+// Every command of the compiled binary in a pipe and on a terminal of 80 columns, and with --json in this process: standard
+// output, standard error and the exit code. A command without a case is a failure.
 
 const listLeafCommands = (command: Command, path: string[] = []): string[] =>
   command.commands.length === 0
@@ -52,6 +53,9 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
       OTPD_CONFIG: join(server.home, '.config/otpd/server.toml'),
       ...(path === 'restore' && { OTPD_MASTER_KEY_FILE: join(server.dataDir, 'master.key') }),
     }
+    // The pipe shows what a process adds to that.
+    if (mode === 'json' && !isEndless)
+      return runCommand(server.home, words, { env, ...(input !== undefined && { input }) })
     const interruptAfter = isEndless ? proxy.waitForStream() : undefined
     return runWithSeparateOutput(server.home, words, {
       env,

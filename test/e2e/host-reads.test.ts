@@ -16,7 +16,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createProgram } from '../../cli/program.ts'
 import { processIo } from '../../cli/terminal/terminal.ts'
-import { binaryPath, runBinary, runToEnd, startServer } from '../helpers/binary.ts'
+import { binaryPath, runToEnd, startServer } from '../helpers/binary.ts'
+import { runCommand } from '../helpers/run-command.ts'
 
 let home: string
 beforeEach(() => void (home = mkdtempSync(join(tmpdir(), 'otpd-reads-'))))
@@ -29,7 +30,7 @@ const readers = [
 ]
 const others = [['provider', 'list'], ['migrate', 'status'], ['doctor'], ['config', 'show']]
 const run = (args: string[], dataDir: string, env = {}) =>
-  runBinary(home, [...args, '--json'], { env: { OTPD_DATA_DIR: dataDir, ...env } })
+  runCommand(home, [...args, '--json'], { env: { OTPD_DATA_DIR: dataDir, ...env } })
 
 /** Everything that a command could have changed in a directory. Readers of a write-ahead log mark their place in `-shm`. */
 const stateOf = (folder: string) => [
@@ -115,7 +116,7 @@ describe('a directory without a database', () => {
       const env = { OTPD_DATABASE_URL: 'postgres://postgres@127.0.0.1:1/otpd' }
       for (const [path, rest] of Object.entries(hostCommands)) {
         const args = [...path.split(' '), ...rest, '--json']
-        const result = await runBinary(home, args, {
+        const result = await runCommand(home, args, {
           input: 'correct horse battery',
           env: { OTPD_DATA_DIR: dataDir, ...(path === 'migrate to-postgres' && env) },
         })
@@ -173,7 +174,7 @@ test('a backup of a damaged database, or without the master key, is refused with
   const dataDir = join(home, 'data')
   await (await startServer({ home, dataDir })).stop()
   const json = async (args: string[], dir = dataDir) => {
-    const { stdout, stderr } = await runBinary(home, [...args, '--json', '--data-dir', dir])
+    const { stdout, stderr } = await runCommand(home, [...args, '--json', '--data-dir', dir])
     return JSON.parse(stdout || (stderr.trim().split('\n').at(-1) ?? ''))
   }
   const damaged = join(home, 'damaged')
@@ -213,7 +214,7 @@ test('commands that read change nothing in the directory of a stopped server, an
   chmodSync(dataDir, 0o755)
   await (await startServer({ home, dataDir })).stop()
   const create = ['admin', 'create', '--email', 'ada@example.com', '--name', 'Ada', '--password-stdin']
-  await runBinary(home, create, { env: { OTPD_DATA_DIR: dataDir }, input: 'correct horse battery' })
+  await runCommand(home, create, { env: { OTPD_DATA_DIR: dataDir }, input: 'correct horse battery' })
   expect(statSync(dataDir).mode & 0o7777).toBe(0o755)
   const before = stateOf(dataDir)
   const answers = async () => {
@@ -235,14 +236,14 @@ test('commands that read change nothing in the directory of a stopped server, an
   expect(await answers()).toEqual(stopped)
 
   const login = ['login', '--server', server.url, '--email', 'ada@example.com', '--password-stdin']
-  await runBinary(home, login, { input: 'correct horse battery' })
+  await runCommand(home, login, { input: 'correct horse battery' })
   chmodSync(dataDir, 0o700)
   const erase = ['admin', 'erase', '+14155550100', '--yes']
-  const own = await runBinary(home, [...erase, '--data-dir', 'data'])
+  const own = await runCommand(home, [...erase, '--data-dir', 'data'])
   expect(own).toEqual({ exitCode: 8, stdout: '▲ Nothing found for +14155550100 in ~/data\n', stderr: '' })
   // The default of root is a directory of the machine.
   const other = process.getuid?.() === 0 ? '/var/lib/otpd' : '~/.local/share/otpd'
-  const { stderr } = await runBinary(home, ['admin', 'list'], { env: { STATE_DIRECTORY: '' } })
+  const { stderr } = await runCommand(home, ['admin', 'list'], { env: { STATE_DIRECTORY: '' } })
   expect(stderr.split('\n').slice(0, 2)).toEqual([
     `Data directory: ${other} (the default; --data-dir names another).`,
     `Warning: the server that you are logged in to, ${server.url}, uses another data directory: your account there, ada@example.com, is not in ${other}.`,

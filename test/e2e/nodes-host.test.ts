@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import { runBinary, type RunOptions } from '../helpers/binary.ts'
+import { runCommand, type RunOptions } from '../helpers/run-command.ts'
 import { createSharedDatabase, postgresUrl, type SharedDatabase } from '../helpers/shared-database.ts'
 
 describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => {
@@ -14,7 +14,7 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
   afterAll(() => shared.dispose())
 
   const run = (args: string[], options: RunOptions = {}) =>
-    runBinary(shared.folder, args, { ...options, env: { ...shared.env, ...options.env } })
+    runCommand(shared.folder, args, { ...options, env: { ...shared.env, ...options.env } })
 
   /** Runs a command that must succeed. @returns the data that it prints with --json */
   async function json(args: string[], options: RunOptions = {}) {
@@ -41,12 +41,12 @@ describe.skipIf(postgresUrl === undefined)('host commands on PostgreSQL', () => 
 
   test('ask for the settings that they use: no public URL, and a master key for all but migrations', async () => {
     const { OTPD_PUBLIC_URL: _url, OTPD_MASTER_KEY_FILE = '', ...env } = shared.env
-    const status = await runBinary(shared.folder, ['migrate', 'status'], { env })
+    const status = await runCommand(shared.folder, ['migrate', 'status'], { env })
     expect(status.exitCode).toBe(0)
-    const keyless = await runBinary(shared.folder, ['admin', 'list'], { env })
+    const keyless = await runCommand(shared.folder, ['admin', 'list'], { env })
     expect(keyless.stderr).toContain('Nodes share one master key: set OTPD_MASTER_KEY_FILE.')
     expect(keyless.stderr).not.toContain('OTPD_PUBLIC_URL')
-    const listed = await runBinary(shared.folder, ['admin', 'list'], {
+    const listed = await runCommand(shared.folder, ['admin', 'list'], {
       env: { ...env, OTPD_MASTER_KEY_FILE },
     })
     expect(listed.stderr).toContain('The database is empty.')

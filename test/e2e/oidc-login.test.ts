@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { binaryPath, collectOutput, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+import { binaryPath, collectOutput, startServer, type RunningServer } from '../helpers/binary.ts'
+import { runCommand } from '../helpers/run-command.ts'
 import { startOidcProvider } from '../helpers/oidc.ts'
 import { createLoginBrowser } from '../helpers/login-browser.ts'
 import { runInTerminal } from '../helpers/terminal.ts'
@@ -45,7 +46,7 @@ const keep = (login: object) =>
     JSON.stringify({ version: 1, current: server.url, logins: { [server.url]: login } }),
   )
 
-const otpd = (...args: string[]) => runBinary(home, args, { env: { OTPD_SERVER: server.url } })
+const otpd = (...args: string[]) => runCommand(home, args, { env: { OTPD_SERVER: server.url } })
 const loginOnTerminal = (at = server, env: Record<string, string> = {}) =>
   runInTerminal(home, ['login', '--server', at.url], { env })
 

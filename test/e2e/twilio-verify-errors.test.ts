@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { runBinary, startServer } from '../helpers/binary.ts'
+import { startServer } from '../helpers/binary.ts'
+import { runCommand } from '../helpers/run-command.ts'
 import { breakRequests, lockDatabase } from '../helpers/broken-database.ts'
 import { startTwilioShop, type TwilioAnswer, type TwilioShop } from '../helpers/twilio-shop.ts'
 
@@ -50,7 +51,7 @@ describe('without the façade', () => {
 
   test('an unknown word is refused, and the known ones are in the ready line', async () => {
     const home = mkdtempSync(join(tmpdir(), 'otpd-compat-'))
-    const { exitCode, stderr } = await runBinary(home, ['config', 'check', '--compat', 'vonage'])
+    const { exitCode, stderr } = await runCommand(home, ['config', 'check', '--compat', 'vonage'])
     expect(exitCode).not.toBe(0)
     expect(stderr).toContain('--compat: "vonage" is not a known word.')
     rmSync(home, { recursive: true })

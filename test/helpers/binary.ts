@@ -1,18 +1,10 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { runCommand, testEnvironment, type RunOptions, type RunResult } from './run-command.ts'
 
 /** Path of the compiled binary: `OTPD_TEST_BINARY`, or `dist/otpd`. */
 export const binaryPath = resolve(process.env['OTPD_TEST_BINARY'] ?? join(import.meta.dir, '../../dist/otpd'))
-
-export type RunResult = { exitCode: number; stdout: string; stderr: string }
-
-export type RunOptions = {
-  env?: Record<string, string>
-  /** Text piped into standard input, which is empty by default and never a terminal. */
-  input?: string
-  cwd?: string
-}
 
 export type ServerOptions = {
   /** Arguments after `serve`. */
@@ -111,7 +103,7 @@ export async function startServer(options: ServerOptions = {}) {
     setupToken: () => readFileSync(join(dataDir, 'setup-token'), 'utf8').trim(),
     /** Runs a command in the server's home, against this server. */
     otpd: (args: string[], runOptions: RunOptions = {}) =>
-      runBinary(home, args, { ...runOptions, env: { OTPD_SERVER: url, ...runOptions.env } }),
+      runCommand(home, args, { ...runOptions, env: { OTPD_SERVER: url, ...runOptions.env } }),
     /** Stops the server and returns its exit code. */
     async stop(signal: NodeJS.Signals = 'SIGTERM') {
       child.kill(signal)
@@ -125,17 +117,6 @@ export async function startServer(options: ServerOptions = {}) {
 function assertBinaryExists() {
   if (!existsSync(binaryPath)) throw new Error(`There is no ${binaryPath}. Build it first: npm run build`)
 }
-
-/**
- * Environment of a program under test. It inherits only PATH from this process. The default data directory is below the
- * home also for root, whose default is otherwise a directory of the machine.
- */
-export const testEnvironment = (home: string, env: Record<string, string> = {}) => ({
-  PATH: process.env.PATH ?? '',
-  HOME: home,
-  STATE_DIRECTORY: join(home, '.local/share/otpd'),
-  ...env,
-})
 
 function readyUrl(line: string) {
   const entry: unknown = line.startsWith('{') ? JSON.parse(line) : null

@@ -1,4 +1,5 @@
-import { binaryPath, startServer, testEnvironment, type ServerOptions } from './binary.ts'
+import { binaryPath, startServer, type ServerOptions } from './binary.ts'
+import { testEnvironment } from './run-command.ts'
 import { openScreen, type Size } from './screen.ts'
 
 export const email = 'ada@example.com'

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { commandPath, findCommand } from '../../cli/help.ts'
 import { createProgram } from '../../cli/program.ts'
 import { processIo } from '../../cli/terminal/terminal.ts'
-import { binaryPath, runToEnd, startServer, testEnvironment } from './binary.ts'
+import { binaryPath, runToEnd, startServer } from './binary.ts'
+import { testEnvironment } from './run-command.ts'
 
 const root = join(import.meta.dir, '../..')
 

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { binaryPath, runBinary, testEnvironment, type RunResult } from './binary.ts'
+import { binaryPath, runBinary } from './binary.ts'
+import { testEnvironment, type RunResult } from './run-command.ts'
 import { runInTerminal } from './terminal.ts'
 
 export type SeparateOutputOptions = {

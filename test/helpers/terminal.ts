@@ -1,4 +1,5 @@
-import { binaryPath, testEnvironment } from './binary.ts'
+import { binaryPath } from './binary.ts'
+import { testEnvironment } from './run-command.ts'
 
 export type TerminalOptions = {
   env?: Record<string, string>

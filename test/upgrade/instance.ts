@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runToEnd, type RunResult } from '../helpers/binary.ts'
+import { runToEnd } from '../helpers/binary.ts'
+import type { RunResult } from '../helpers/run-command.ts'
 
 /**
  * Settings that the scenario and the test share. Retention is off, so that no date of a test run deletes anything. The

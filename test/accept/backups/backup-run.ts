@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { binaryPath, runBinary, startServer, type RunResult } from '../../helpers/binary.ts'
+import { binaryPath, runBinary, startServer } from '../../helpers/binary.ts'
+import type { RunResult } from '../../helpers/run-command.ts'
 import { startMoto } from '../../helpers/moto.ts'
 import { logIn, makeServerHome } from '../../helpers/webhook-client.ts'
 import { startFaultProxy } from './fault-proxy.ts'
