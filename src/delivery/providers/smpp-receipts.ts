@@ -38,7 +38,7 @@ export function readSmppReceipt(pdu: Pdu, format: IdFormat): Receipt | undefined
   const esmClass = pdu['esm_class']
   const isReceipt = typeof esmClass === 'number' && (esmClass & 0x3c) === 0x04
   // Some SMSCs mark receipts as ordinary messages.
-  if (!isReceipt && !/\bid:\S+.*\bstat:/is.test(text)) return undefined
+  if (!isReceipt && !looksLikeReceipt(text)) return undefined
 
   const id = readAscii(pdu['receipted_message_id']) || /\bid:\s*(\S+)/i.exec(text)?.[1]
   const state = pdu['message_state']
@@ -49,6 +49,14 @@ export function readSmppReceipt(pdu: Pdu, format: IdFormat): Receipt | undefined
   const error = /\berr:\s*(\w+)/i.exec(text)?.[1]
   const result = readState(stateName, error === undefined ? stateName : `${stateName} ${error}`)
   return result && { messageId: normalizeId(id, format), requestId: null, ...result }
+}
+
+/** Whether a text has an id, and a state after it. Anyone may send an SMS, so one pattern for both would take too long. */
+function looksLikeReceipt(text: string): boolean {
+  const id = /\bid:\S/i.exec(text)
+  const state = /\bstat:/gi
+  state.lastIndex = id ? id.index + id[0].length : 0
+  return id !== null && state.test(text)
 }
 
 /** Maps a receipt state. Error numbers differ between networks, so they are only passed on as the code. */

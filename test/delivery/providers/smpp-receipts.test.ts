@@ -91,6 +91,11 @@ describe('receipts over SMPP', () => {
 
   test.each([
     ['an incoming SMS', { esm_class: 0, short_message: Buffer.from('STOP') }],
+    // One pattern for id and state took minutes.
+    [
+      'a long SMS that begins like many',
+      { esm_class: 0, short_message: Buffer.from(''), message_payload: Buffer.from('id:'.repeat(4_000)) },
+    ],
     ['an unknown state', { short_message: Buffer.from('id:1 stat:WHATEVR') }],
     ['a receipt without an id', { short_message: Buffer.from('stat:DELIVRD') }],
     ['nothing', { short_message: Buffer.from('') }],
