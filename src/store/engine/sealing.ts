@@ -114,13 +114,13 @@ export function createSealing(
 
     sealPhone(column, row, phone) {
       if (!isPlainPhone(phone)) return phone
-      if (!e164.test(phone)) throw new TypeError('a phone number must be in E.164')
-      const { version, phones } = currentCiphers()
+      const { version } = keys.seals
       const slot = recentSlot(row)
       const recent = recentPhones[slot]
       const isSame = recent?.row === row && recent.column === column && recent.version === version
       if (isSame && recent.phone === phone) return recent.stored as typeof phone
-      const stored = `p${version}.${phones.seal(column, row, phone)}`
+      if (!e164.test(phone)) throw new TypeError('a phone number must be in E.164')
+      const stored = `p${version}.${currentCiphers().phones.seal(column, row, phone)}`
       recentPhones[slot] = { column, row, phone, version, stored }
       return stored as typeof phone
     },

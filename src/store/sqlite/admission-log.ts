@@ -212,5 +212,6 @@ export function createAdmissionLog(
   }
 }
 
-/** Counts the times, in whole milliseconds, up to one. */
-const countUntil = (times: readonly number[], until: number) => lowerBound(times, until + 1, (time) => time)
+/** Counts the times, in whole milliseconds, up to one: most often all of them, because that one is now. */
+const countUntil = (times: readonly number[], until: number) =>
+  (times.at(-1) ?? until) <= until ? times.length : lowerBound(times, until + 1, (time) => time)
