@@ -2,7 +2,7 @@ import { eq, type SQL } from 'drizzle-orm'
 import type { Environment } from '../domain/model/application.ts'
 import { createVersionedCache } from '../domain/model/versioned-cache.ts'
 import type { Connection } from './engine/connection.ts'
-import type { Database, Preparable, SqliteParts } from './engine/database.ts'
+import type { Preparable, SqliteParts } from './engine/database.ts'
 import { textParam } from './engine/query-params.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -57,25 +57,16 @@ export const prepareEnvironment = (connection: Connection, sqlite: SqliteParts) 
   prepareRemembered(
     connection,
     sqlite,
-    () => selectApplications(connection, ({ id }) => eq(id, textParam('id'))),
+    () => selectEnvironment(connection),
     ([row]) => row?.environment,
   )
 
-/** By database; an application never changes its environment. */
-const environmentsByDatabase = new WeakMap<Database, Map<string, Environment>>()
-
-/** Does the same on both databases. */
+/** Does the same on both databases, and remembers nothing. */
 export function createEnvironmentLookup(connection: Connection) {
-  const { database } = connection
-  const environments = environmentsByDatabase.get(database) ?? new Map<string, Environment>()
-  environmentsByDatabase.set(database, environments)
-  const select = database.prepare(() => selectApplications(connection, ({ id }) => eq(id, textParam('id'))))
-
-  return async (appId: string): Promise<Environment | undefined> => {
-    const known = environments.get(appId)
-    if (known) return known
-    const [row] = await select({ id: appId })
-    if (row) environments.set(appId, row.environment)
-    return row?.environment
-  }
+  const select = connection.database.prepare(() => selectEnvironment(connection))
+  return async (appId: string): Promise<Environment | undefined> =>
+    (await select({ id: appId }))[0]?.environment
 }
+
+const selectEnvironment = (connection: Connection) =>
+  selectApplications(connection, ({ id }) => eq(id, textParam('id')))
