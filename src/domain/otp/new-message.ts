@@ -1,17 +1,10 @@
-// The pure, synchronous half of sending: what a send or resend becomes. Reads and writes nothing.
+// Shared by send and resend: their input, the channels of a message, and how it begins. Reads and writes nothing.
 
-import type { CallingApplication } from '../model/application.ts'
-import type { Facade } from '../model/compat.ts'
-import { deriveCode, hashCode } from '../model/code.ts'
 import type { SentTemplate } from '../model/sent-template.ts'
 import type { MessageVariables } from '../model/message-variables.ts'
 import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
 import { ServiceError, tryAgainIn } from '../model/errors.ts'
-import type { Keys } from '../model/keys.ts'
-import type { Phone } from '../model/phone.ts'
-import type { OwnedPhone, PhoneRecord, TrustLevel } from '../model/phone-record.ts'
 import type { TypedPhone } from './phones.ts'
-import { knownSenderLine } from '../model/request-history.ts'
 import {
   resendAfterMs,
   resendsMax,
@@ -69,68 +62,6 @@ export const toSentOtp = (request: OtpRequest): SentOtp => ({
   message: request.provider === inboxProvider ? null : request.resends,
   ...(request.compat && { compat: { messages: request.compat.messages, createdAt: request.createdAt } }),
 })
-
-/**
- * Builds the request of a send.
- *
- * @param start.application as it is now
- * @param start.record of the phone, as it was before
- * @param start.delivered how its message begins (`startDelivery`)
- */
-export function buildRequest(
-  keys: Keys,
-  send: { phone: Phone & OwnedPhone; input: SendInput; facade?: Facade | undefined } & Pick<
-    OtpRequest,
-    'id' | 'codeSalt' | 'contexts'
-  >,
-  start: {
-    application: CallingApplication
-    template: SentTemplate | null
-    record: PhoneRecord
-    trust: TrustLevel
-    delivered: ReturnType<typeof startDelivery>
-    isKnownSender: boolean
-  },
-  now: number,
-): OtpRequest {
-  const { id, codeSalt, input, facade } = send
-  const { phone, country, environment } = send.phone
-  const { application, template, delivered } = start
-  const code = deriveCode(keys, { id, codeSalt, phone, environment, template })
-  const ttlSeconds = input.ttlSeconds ?? application.otpTtlSeconds
-  return {
-    id,
-    developerId: application.developerId,
-    projectId: application.projectId,
-    appId: application.id,
-    environment,
-    phone,
-    country,
-    status: 'pending',
-    failureReason: null,
-    ...delivered,
-    locale: input.locale ?? null,
-    clientIp: input.clientIp ?? null,
-    metadata: input.metadata ?? null,
-    ownText: input.ownText ?? null,
-    template,
-    codeSalt,
-    codeHash: hashCode(keys, id, code, template?.variables),
-    attempts: 0,
-    resends: 0,
-    createdAt: now,
-    sentAt: now,
-    expiresAt: now + ttlSeconds * 1000,
-    verifiedAt: null,
-    contexts: send.contexts,
-    startedBy: start.trust === 'stranger' ? 'stranger' : 'known',
-    previousRequest: start.record.newestRequest,
-    history: start.isKnownSender ? knownSenderLine : '',
-    compat: facade ? { facade, messages: [{ channel: delivered.channel, sentAt: now }] } : null,
-    updatedAt: now,
-    traceparent: application.traceparent,
-  }
-}
 
 /** The provider of a message before one has it: the inbox if it stays there, otherwise null. */
 export const firstProvider = (routes: DestinationRoutes, channels: readonly Channel[]) =>

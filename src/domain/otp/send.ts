@@ -1,6 +1,6 @@
 import { readRefusal } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
-import { newCodeSalt } from '../model/code.ts'
+import { deriveCode, hashCode, newCodeSalt } from '../model/code.ts'
 import type { Facade } from '../model/compat.ts'
 import type { SentTemplate } from '../model/sent-template.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
@@ -10,12 +10,15 @@ import { noToken, type ChallengeAnswer } from '../guard/challenge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { hashContexts } from '../model/context.ts'
-import { trustOfCall, type PhoneRecord, type OwnedPhone } from '../model/phone-record.ts'
+import type { Keys } from '../model/keys.ts'
+import { knownSenderLine } from '../model/request-history.ts'
+import type { OtpRequest } from '../model/request.ts'
+import { trustOfCall, type PhoneRecord, type OwnedPhone, type TrustLevel } from '../model/phone-record.ts'
 import { closeRequest } from './lifecycle.ts'
 import type { OtpNeeds } from './needs.ts'
 import { chargeSend, otpRateLimit } from './rate-limits.ts'
 import { judgeMessage, nameJudgeRows, nameStrangerRows, senderOf, sentChanges } from './judge-message.ts'
-import { buildRequest, chooseChannels, firstProvider, startDelivery, type SendInput } from './new-message.ts'
+import { chooseChannels, firstProvider, startDelivery, type SendInput } from './new-message.ts'
 import { invalidPhone, type Phone } from '../model/phone.ts'
 import {
   hasPhoneBudgets,
@@ -236,5 +239,57 @@ export function createOtpSend(needs: OtpNeeds) {
     const message = { ...origin, listing, provider, channels, appCountries, challenge, estimatePrice }
     const sender = withListing(senderOf(record, { contexts, createdAt: now }), listing)
     return { message, sender, channels, delivered }
+  }
+}
+
+/** Decisions that a new request is built from. */
+type RequestStart = {
+  /** As it is now. */
+  application: CallingApplication
+  template: SentTemplate | null
+  /** The record of the phone before the send. */
+  record: PhoneRecord
+  trust: TrustLevel
+  delivered: ReturnType<typeof startDelivery>
+  isKnownSender: boolean
+}
+
+function buildRequest(keys: Keys, send: NewSend, start: RequestStart, now: number): OtpRequest {
+  const { id, codeSalt, input, facade } = send
+  const { phone, country, environment } = send.phone
+  const { application, template, delivered } = start
+  const code = deriveCode(keys, { id, codeSalt, phone, environment, template })
+  const ttlSeconds = input.ttlSeconds ?? application.otpTtlSeconds
+  return {
+    id,
+    developerId: application.developerId,
+    projectId: application.projectId,
+    appId: application.id,
+    environment,
+    phone,
+    country,
+    status: 'pending',
+    failureReason: null,
+    ...delivered,
+    locale: input.locale ?? null,
+    clientIp: input.clientIp ?? null,
+    metadata: input.metadata ?? null,
+    ownText: input.ownText ?? null,
+    template,
+    codeSalt,
+    codeHash: hashCode(keys, id, code, template?.variables),
+    attempts: 0,
+    resends: 0,
+    createdAt: now,
+    sentAt: now,
+    expiresAt: now + ttlSeconds * 1000,
+    verifiedAt: null,
+    contexts: send.contexts,
+    startedBy: start.trust === 'stranger' ? 'stranger' : 'known',
+    previousRequest: start.record.newestRequest,
+    history: start.isKnownSender ? knownSenderLine : '',
+    compat: facade ? { facade, messages: [{ channel: delivered.channel, sentAt: now }] } : null,
+    updatedAt: now,
+    traceparent: application.traceparent,
   }
 }
