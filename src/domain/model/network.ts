@@ -116,11 +116,14 @@ function ipv4Number(text: string): number | undefined {
 }
 
 function parseIpv6(text: string): bigint | undefined {
-  const dotted = /^(.*:)([0-9.]*\.[0-9.]*)$/.exec(text)
-  const last = dotted?.[2] === undefined ? undefined : parseIpv4(dotted[2])
-  if (dotted && last === undefined) return undefined
+  const end = text.slice(text.lastIndexOf(':') + 1)
+  const isDotted = end.includes('.')
+  const last = isDotted ? parseIpv4(end) : undefined
+  if (isDotted && last === undefined) return undefined
   const expanded =
-    last === undefined ? text : `${dotted?.[1]}${(last >> 16n).toString(16)}:${(last & 0xffffn).toString(16)}`
+    last === undefined
+      ? text
+      : `${text.slice(0, -end.length)}${(last >> 16n).toString(16)}:${(last & 0xffffn).toString(16)}`
   const [head = '', tail, ...more] = expanded.split('::')
   const left = head === '' ? [] : head.split(':')
   const right = tail === undefined || tail === '' ? [] : tail.split(':')
