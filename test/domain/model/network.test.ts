@@ -13,11 +13,13 @@ test.each([
   'fe80::1%eth0',
   '::1.2.3',
   'nobody',
-  // Took minutes, by the square of the length.
-  `:${'.'.repeat(200_000)}x`,
 ])('%p is not an address', (text) => {
   expect(networkOf(text)).toBeUndefined()
   expect(isInRange(text, [parseRange('0.0.0.0/0'), parseRange('::/0')])).toBe(false)
+})
+
+test('a long text that is not an address is read in linear time: its square would be minutes', () => {
+  expect(networkOf(`:${'.'.repeat(200_000)}x`)).toBeUndefined()
 })
 
 test.each([
