@@ -162,6 +162,18 @@ describe('imports', () => {
     expect(findCycle(importGraph(typeCycle, anyImport))).toEqual(['src/b.ts', 'src/c.ts', 'src/b.ts'])
   })
 
+  test('of the driver of PostgreSQL are none in what a server on SQLite loads', () => {
+    const graph = importGraph(program, isStatic)
+    const loaded = new Set(['src/server/bundle.ts'])
+    for (const path of loaded) for (const imported of graph.get(path) ?? []) loaded.add(imported)
+    const users = program.filter(({ imports }) =>
+      imports.some(({ target, kind }) => target === 'pg' && kind === 'static'),
+    )
+    expect(users.length).toBeGreaterThan(0)
+    expect(loaded.size).toBeGreaterThan(500)
+    expect(users.map(({ path }) => path).filter((path) => loaded.has(path))).toEqual([])
+  })
+
   test('of the documentation generator are in one file', () => {
     const users = program.filter(({ imports }) =>
       imports.some(({ target }) => target === '@elysiajs/swagger'),

@@ -6,7 +6,6 @@ import { requireDatabase } from '../store/data-dir/missing-database.ts'
 import { toStartError } from '../store/data-dir/prepare-database.ts'
 import { connect } from '../store/sqlite/database.ts'
 import { moveToPostgres, type MoveResult, type MoveStep } from '../store/move/to-postgres.ts'
-import { withPostgres } from '../store/postgres/connect.ts'
 import { requireDataDir, withLock } from './data.ts'
 
 export type HostMove = MoveResult
@@ -29,6 +28,8 @@ export async function moveDataDir(
   requireDatabase(dataDir)
   const { database } = dataFiles(dataDir)
   prepareDataDir(dataDir, warn)
+  // The driver takes 5 MB of memory, and a server loads this module too.
+  const { withPostgres } = await import('../store/postgres/connect.ts')
   try {
     return await withLock(dataDir, async () => {
       const source = connect(database, busyTimeoutMs)
