@@ -75,7 +75,7 @@ export function createOtpSend(needs: OtpNeeds) {
 
   /**
    * Creates a code for a phone and sends it. Atomic: the request, its events, its message and its counters,
-   * but for the guard's counts of networks, devices and prefixes: SQLite writes these within ten seconds.
+   * but for the guard's counts of networks, devices and prefixes: SQLite writes these with a later call, every ten seconds.
    *
    * @throws INVALID_PHONE_NUMBER; INVALID_ARGUMENT as `readTemplate`
    * @throws UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were checked

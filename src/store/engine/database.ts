@@ -34,8 +34,8 @@ export type CallGroup<C = unknown> = {
   /**
    * Ends the calls of a transaction: what they changed is in the database, or is to be forgotten.
    *
-   * @returns gives the notices of a committed transaction; called once it is on disk, because what it tells others must not
-   *   be lost
+   * @returns a function that gives the notices of a committed transaction. Call it once that is on disk, because what others
+   *   are told must not be lost
    */
   end(isCommitted: boolean): (() => void) | undefined
 }

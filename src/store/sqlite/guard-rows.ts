@@ -19,9 +19,9 @@ const isNamed = (key: string) => key.includes(' ')
 /**
  * Creates the cache, and the hooks by which the write queue tells it about transactions. Rows of prefixes, networks and
  * devices have random keys, so each send would read a row and write a page for each of them. They are written in rounds
- * instead, every ten seconds and in the order of their keys, so that rows of one page are written together, and often the
- * changes of a send and of its verification. The last round is written when the database is closed; a crash loses the newest
- * counts. Rows with names (countries, the pool) are written at once.
+ * instead, with a call every ten seconds and in the order of their keys, so that rows of one page are written together, and
+ * often the changes of a send and of its verification. The last round is written when the database is closed; a crash loses
+ * the newest counts. Rows with names (countries, the pool) are written at once.
  *
  * @param runWrite runs a body in a write transaction
  */
