@@ -1,6 +1,6 @@
 import type { Listing, ListRule } from '../model/list-rule.ts'
 import type { Sender } from '../model/guard.ts'
-import { isInRange, parseRange, type AddressRange } from '../model/network.ts'
+import { parseRange, rangeTest } from '../model/network.ts'
 import { noCountry } from '../model/phone.ts'
 import type { OtpRequest } from '../model/request.ts'
 
@@ -67,7 +67,7 @@ export function findListing(rules: readonly ListRule[], message: ListedMessage, 
   }
 
   const destination = findDestination()
-  const isFrom = (range: AddressRange) => clientIp !== null && isInRange(clientIp, [range])
+  const isFrom = clientIp === null || networks.length === 0 ? () => false : rangeTest(clientIp)
   const network = networks.find(({ rule, range }) => applies(rule) && isFrom(range))?.rule
   if (destination?.effect === 'deny' || network?.effect === 'deny') return { isDenied: true, allowedBy: null }
   const allowedDestination = destination?.target === 'phone' ? 'phone' : destination && 'destination'
