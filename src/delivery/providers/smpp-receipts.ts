@@ -29,16 +29,19 @@ const stateNames = [
   'REJECTD',
 ]
 
+/** Whether the SMSC marks this as a receipt. Some mark none. */
+export function isMarkedReceipt(pdu: Pdu): boolean {
+  const esmClass = pdu['esm_class']
+  return typeof esmClass === 'number' && (esmClass & 0x3c) === 0x04
+}
+
 /**
  * Reads the receipt in a `deliver_sm` or `data_sm` (SMPP 3.4 appendix B); undefined for an incoming SMS or an
  * unknown state. Optional parameters take precedence over the text, whose format varies between SMSCs.
  */
 export function readSmppReceipt(pdu: Pdu, format: IdFormat): Receipt | undefined {
   const text = readAscii(pdu['short_message']) || readAscii(pdu['message_payload'])
-  const esmClass = pdu['esm_class']
-  const isReceipt = typeof esmClass === 'number' && (esmClass & 0x3c) === 0x04
-  // Some SMSCs mark receipts as ordinary messages.
-  if (!isReceipt && !looksLikeReceipt(text)) return undefined
+  if (!isMarkedReceipt(pdu) && !looksLikeReceipt(text)) return undefined
 
   const id = readAscii(pdu['receipted_message_id']) || /\bid:\s*(\S+)/i.exec(text)?.[1]
   const state = pdu['message_state']

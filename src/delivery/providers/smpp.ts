@@ -4,7 +4,7 @@ import { clamp, stripPlus } from '../kit/message-fields.ts'
 import { accepted, refused, uncertain } from '../kit/provider.ts'
 import type { Failure, OutgoingMessage, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
 import { createSmppLink } from './smpp-link.ts'
-import { idFormats, normalizeId, readSmppReceipt, type IdFormat } from './smpp-receipts.ts'
+import { idFormats, isMarkedReceipt, normalizeId, readSmppReceipt, type IdFormat } from './smpp-receipts.ts'
 import type { SmppTimes, Submission } from './smpp-session.ts'
 import { splitForSmpp, type SmppPart } from './smpp-text.ts'
 
@@ -145,6 +145,8 @@ export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
   const receiptIdFormat = parseIdFormat(settings.receiptIdFormat)
   const submitIdFormat = parseIdFormat(settings.submitIdFormat)
   let receiptListener: ((receipt: Receipt) => void) | undefined
+  /** Whether the SMSC marks its receipts. Then an incoming SMS that looks like one is of a stranger. */
+  let marksReceipts = false
   let nextReference = 0
 
   const link = createSmppLink(
@@ -160,7 +162,9 @@ export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
       enquireLinkMs: Number(settings.enquireLinkSeconds) * 1000,
     },
     (pdu) => {
-      const receipt = readSmppReceipt(pdu, receiptIdFormat)
+      const isMarked = isMarkedReceipt(pdu)
+      marksReceipts ||= isMarked
+      const receipt = isMarked || !marksReceipts ? readSmppReceipt(pdu, receiptIdFormat) : undefined
       if (receipt && !receiptListener) return false
       if (receipt) receiptListener?.(receipt)
       return true

@@ -105,6 +105,16 @@ describe('receipts over SMPP', () => {
     expect(receipts).toEqual([])
   })
 
+  test('are not taken from ordinary messages of an SMSC that marks its receipts', async () => {
+    const { receipts, deliver } = await startBound()
+    const ordinary = (id: string) => ({ esm_class: 0, short_message: bytes(text('REJECTD', id)) })
+    await deliver(ordinary('id_1'))
+    await deliver({ short_message: bytes(text('DELIVRD', 'id_2')) })
+    // Anyone can send this to the number of the operator.
+    expect(await deliver(ordinary('id_3'))).toBe(0)
+    expect(receipts.map(({ messageId }) => messageId)).toEqual(['id_1', 'id_2'])
+  })
+
   test('are sent again if there is no listener yet', async () => {
     const provider = makeProvider()
     await sendTo(provider)
