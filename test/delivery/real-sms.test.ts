@@ -22,17 +22,11 @@ afterAll(async () => {
 
 const tables = codeBlocks(readDocument('src/docs/real-sms.md'), 'toml')
 
-async function sendTest(name: string, table: string | undefined) {
+async function sendTest(name: string, table: string | undefined, env: Record<string, string> = {}) {
   const config = join(folder, `${name}.toml`)
   writeFileSync(config, table ?? '')
-  const { exitCode, stdout, stderr } = await home.otpd([
-    'provider',
-    'test',
-    name,
-    '+14155550123',
-    '--config',
-    config,
-  ])
+  const args = ['provider', 'test', name, '+14155550123', '--config', config]
+  const { exitCode, stdout, stderr } = await home.otpd(args, { env })
   return { exitCode, text: stdout + stderr }
 }
 
@@ -56,15 +50,12 @@ test('the second table sends through the phone, and refuses a wrong password', a
   mkdirSync(join(folder, 'secrets'))
   writeFileSync(join(folder, 'secrets/phone-headers'), `${headers}\n`)
   const table = tables[1]?.replace('http://127.0.0.1:8090', phone.url)
-  process.env['SMS_GATEWAY_PASSWORD'] = 'pa:ss"wörd'
-  const { exitCode, text } = await sendTest('phone', table)
+  const { exitCode, text } = await sendTest('phone', table, { SMS_GATEWAY_PASSWORD: 'pa:ss"wörd' })
   expect([exitCode, text]).toEqual([0, expect.stringContaining('✓ phone: accepted')])
   expect(text).toContain(phone.messages[0]?.messageId ?? 'no message')
   expect(phone.messages).toMatchObject([{ to: '+14155550123', code: '000000' }])
   expect(JSON.parse(phone.calls[0]?.body ?? '')).toMatchObject({ ttl: 300, priority: 100 })
-  process.env['SMS_GATEWAY_PASSWORD'] = 'wrong'
-  const refused = await sendTest('phone', table)
-  delete process.env['SMS_GATEWAY_PASSWORD']
+  const refused = await sendTest('phone', table, { SMS_GATEWAY_PASSWORD: 'wrong' })
   expect([refused.exitCode, refused.text]).toEqual([8, expect.stringContaining('auth_failed')])
   expect(refused.text).not.toContain('wrong')
 })
