@@ -7,6 +7,7 @@ import { authToken, startGateway, createTwilioSettings } from '../delivery/gatew
 import { decodeBase32 } from '../helpers/base32.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 import { createHome } from '../cli/cli-fixture.ts'
+import { runCommand, type RunResult } from '../helpers/run-command.ts'
 import { binaryPath, runToEnd, startServer, type RunningServer } from '../helpers/binary.ts'
 
 /** A PNG image of one pixel. */
@@ -49,8 +50,16 @@ afterAll(async () => {
   await receiver.stop()
 })
 
-const runInShell = (line: string, env: Record<string, string> = {}) =>
-  runToEnd(['sh', '-c', line], { env: { ...environment, ...env }, cwd: server.home })
+/** Commands of the program itself, and lines that only a shell understands. */
+const needsShell = /^otpd (console|demo|restore|upgrade)\b|^(?!otpd )|[^\w@./:=+, -]/
+
+/** Runs a line as a shell does, in this process if it can: starting the program takes most of the time. */
+async function runLine(line: string, env: Record<string, string> = {}): Promise<RunResult> {
+  const variables = { ...environment, ...env }
+  if (needsShell.test(line)) return runToEnd(['sh', '-c', line], { env: variables, cwd: server.home })
+  const [, ...args] = line.split(' ')
+  return runCommand(variables.HOME ?? server.home, args, { env: variables, cwd: server.home })
+}
 
 /** Prints help in this process: starting the program for each command would take a fifth of the test's time. */
 const terminal = createHome()
@@ -167,7 +176,7 @@ test('every example of every help text works as printed', async () => {
     if (examples.length === 0) failures.push(`${command} has no examples`)
     for (const example of examples) {
       const line = await fillPlaceholders(example)
-      const result = isEndless(line) ? await shellUntilCtrlC(line) : await runInShell(line)
+      const result = isEndless(line) ? await shellUntilCtrlC(line) : await runLine(line)
       if (result.exitCode !== (expectedExitCodes[example] ?? 0)) failures.push(`${example}\n${result.stderr}`)
     }
   }
@@ -182,23 +191,23 @@ async function fillPlaceholders(example: string) {
     // The code of the examples verifies in a test application.
     .replace('--env live --env-file .env.otpd', '--env test --env-file .env.otpd')
   if (line.includes('bob@example.com'))
-    await runInShell('otpd admin create --email bob@example.com --password-stdin < password')
+    await runLine('otpd admin create --email bob@example.com --password-stdin < password')
   if (line.includes('$WEBHOOK_ID')) {
     const webhookId = await createWebhook()
     const deliveryId = line.includes('$DELIVERY_ID') ? await waitForDeliveryId(webhookId) : ''
     return line.replace('$WEBHOOK_ID', webhookId).replace('$DELIVERY_ID', deliveryId)
   }
   if (line.includes('$REQUEST_ID')) {
-    const { stdout } = await runInShell('otpd otp send +14155550100 --env-file .env.otpd --json')
+    const { stdout } = await runLine('otpd otp send +14155550100 --env-file .env.otpd --json')
     return line.replace('$REQUEST_ID', JSON.parse(stdout).data.requestId)
   }
   if (line.includes('$SESSION_ID')) {
     const create =
       'otpd otp session create --return-url https://shop.example/back --env-file .env.otpd --json'
-    return line.replace('$SESSION_ID', JSON.parse((await runInShell(create)).stdout).data.id)
+    return line.replace('$SESSION_ID', JSON.parse((await runLine(create)).stdout).data.id)
   }
   if (line.includes('$MESSAGE_ID')) {
-    const { stdout } = await runInShell('otpd otp deliver +14155550100 907155 --env-file .env.otpd --json')
+    const { stdout } = await runLine('otpd otp deliver +14155550100 907155 --env-file .env.otpd --json')
     return line.replace('$MESSAGE_ID', JSON.parse(stdout).data.id)
   }
   if (line.includes('reset-totp ada@example.com')) await enableTotpOfAda()
@@ -207,7 +216,7 @@ async function fillPlaceholders(example: string) {
   if (line.includes('delivery.headers')) writeDelivery()
   if (!line.includes('--setup-token-file')) return line
   // Elsewhere than in the example: the server removes its own file, because there is an account.
-  await runInShell('otpd admin setup-token > "$HOME/setup-token"')
+  await runLine('otpd admin setup-token > "$HOME/setup-token"')
   const flags = '--email eve@example.com --password-stdin < password'
   return `${line.replace('$OTPD_DATA_DIR', '$HOME')} ${flags}`
 }
@@ -216,7 +225,7 @@ let totp: { secret: Uint8Array; step: number } = { secret: new Uint8Array(), ste
 
 /** Proposes a second factor. @returns the code that confirms it */
 async function proposeTotp(env: Record<string, string> = {}): Promise<string> {
-  const { stdout } = await runInShell('otpd profile totp enable --json', env)
+  const { stdout } = await runLine('otpd profile totp enable --json', env)
   totp = { secret: decodeBase32(JSON.parse(stdout).data.secret), step: 0 }
   return nextTotpCode()
 }
@@ -225,8 +234,8 @@ async function proposeTotp(env: Record<string, string> = {}): Promise<string> {
 async function enableTotpOfAda() {
   const env = { HOME: join(server.home, 'ada') }
   mkdirSync(env.HOME, { recursive: true })
-  await runInShell('otpd login --email ada@example.com --password-stdin < password', env)
-  await runInShell(`otpd profile totp enable --code ${await proposeTotp(env)}`, env)
+  await runLine('otpd login --email ada@example.com --password-stdin < password', env)
+  await runLine(`otpd profile totp enable --code ${await proposeTotp(env)}`, env)
 }
 
 /** Returns a code that was not used before: each is accepted once, and one step early too. */
@@ -236,9 +245,9 @@ function nextTotpCode(): string {
 }
 
 async function createWebhook() {
-  const listed = await runInShell('otpd webhook list --json')
-  for (const { id } of JSON.parse(listed.stdout).data) await runInShell(`otpd webhook delete ${id} --yes`)
-  const { stdout } = await runInShell(
+  const listed = await runLine('otpd webhook list --json')
+  for (const { id } of JSON.parse(listed.stdout).data) await runLine(`otpd webhook delete ${id} --yes`)
+  const { stdout } = await runLine(
     `otpd webhook create --app web --url ${receiver.url} --events otp.sent --json`,
   )
   return JSON.parse(stdout).data.id
@@ -247,9 +256,9 @@ async function createWebhook() {
 /** Waits for a delivery and returns its id. */
 async function waitForDeliveryId(webhookId: string) {
   const delivered = receiver.waitForCount(receiver.received.length + 1)
-  await runInShell('otpd otp send +14155550100 --env-file .env.otpd')
+  await runLine('otpd otp send +14155550100 --env-file .env.otpd')
   await delivered
-  const { stdout } = await runInShell(`otpd webhook deliveries ${webhookId} --json`)
+  const { stdout } = await runLine(`otpd webhook deliveries ${webhookId} --json`)
   return JSON.parse(stdout).data[0].id
 }
 
