@@ -1,8 +1,11 @@
 import { readPath, startBrowser, type Browser } from './devtools.ts'
 
-/** The shell has no window and no pages of its own, which take half the CPU of a test. */
+/**
+ * The shell has no window and no pages of its own, which take half the CPU of a test. Debian's program of that name is a script
+ * that would leave it running when a test is killed.
+ */
 export const chromiumPath =
-  Bun.which('chromium-headless-shell') ??
+  Bun.which('chromium-headless-shell', { PATH: `/usr/lib/chromium:${process.env.PATH ?? ''}` }) ??
   Bun.which('chromium') ??
   Bun.which('chromium-browser') ??
   Bun.which('google-chrome')
