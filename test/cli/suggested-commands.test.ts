@@ -68,16 +68,13 @@ describe('a suggested command', () => {
       const cli = createCliFixture()
       const shared = await createSharedDatabase()
       const dataDir = mkdtempSync(join(tmpdir(), 'otpd-moved-'))
-      const environment = { OTPD_DATABASE_URL: shared.env.OTPD_DATABASE_URL, OTPD_DATABASE_UNSAFE: '1' }
+      const env = { OTPD_DATABASE_URL: shared.env.OTPD_DATABASE_URL, OTPD_DATABASE_UNSAFE: '1' }
       try {
         createTestDatabase(dataDir)
-        // Configurations are read from the environment of the process.
-        Object.assign(process.env, environment)
-        const moved = await cli.home.otpd(['migrate', 'to-postgres', '--yes', '--data-dir', dataDir])
+        const move = ['migrate', 'to-postgres', '--yes', '--data-dir', dataDir]
+        const moved = await cli.home.otpd(move, { env })
         expect(moved.stderr).toEndWith('Next: otpd serve\n')
       } finally {
-        // Other tests run in this process.
-        for (const name of Object.keys(environment)) delete process.env[name]
         rmSync(dataDir, { recursive: true })
         await shared.dispose()
         cli.end()
