@@ -279,7 +279,12 @@ describeEachDatabase('a phone number', (database) => {
       ])
       expect((await eraseAs(adas, '12')).status).toBe(404)
       const both = await Promise.all([eraseAs(adas, phone), eraseAs(adas, phone)])
-      expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409])
+      const statuses = both.map(({ status }) => status).toSorted()
+      // The other one comes while the first is at work, or when there is nothing left.
+      expect([
+        [200, 409],
+        [200, 404],
+      ]).toContainEqual(statuses)
     })
 
     test('unlocks its own phones only', async () => {
