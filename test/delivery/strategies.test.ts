@@ -14,7 +14,7 @@ setDefaultTimeout(60_000)
 const providers = ['dear', 'cheap'] as const
 const prices = { dear: 9_000, cheap: 5_000 }
 
-describeEachDatabase('a route with a strategy', (database) => {
+describeEachDatabase('a route with a strategy', (database, kind) => {
   let gateways: Record<(typeof providers)[number], Gateway>
   let service: TestService
   let application: TestApplication
@@ -88,18 +88,24 @@ describeEachDatabase('a route with a strategy', (database) => {
     return data
   }
 
-  test('sends through the one with the least cost per verified code, and learns that it does not arrive', async () => {
-    await start('cost')
-    const before = await sendAll(60, () => true)
-    expect(before.cheap).toBeGreaterThan(40)
-    // From now on, nothing arrives through the cheap one.
-    await sendAll(60, (provider) => provider === 'dear')
-    await expire()
-    const after = await sendAll(60, (provider) => provider === 'dear')
-    expect(after.dear).toBeGreaterThan(40)
-  })
+  /** For what needs hundreds of messages: the choice asks no database, and the other tests read what it learns from of both. */
+  const testOnce = (...parameters: Parameters<typeof test>) => kind === 'SQLite' && test(...parameters)
 
-  test('is not misled by codes that attackers never enter', async () => {
+  testOnce(
+    'sends through the one with the least cost per verified code, and learns that it does not arrive',
+    async () => {
+      await start('cost')
+      const before = await sendAll(60, () => true)
+      expect(before.cheap).toBeGreaterThan(40)
+      // From now on, nothing arrives through the cheap one.
+      await sendAll(60, (provider) => provider === 'dear')
+      await expire()
+      const after = await sendAll(60, (provider) => provider === 'dear')
+      expect(after.dear).toBeGreaterThan(40)
+    },
+  )
+
+  testOnce('is not misled by codes that attackers never enter', async () => {
     await start('cost', 'enforce')
     const customers = () => '203.0.113.9'
     await sendAll(110, () => true, customers)
