@@ -41,24 +41,25 @@ export function createUnitOfWork(
   tx: UnitStores,
   takeNotices: () => () => void,
 ): UnitOfWork {
-  const requests = createChangedRows<OtpRequest>()
+  const containers: Array<{ clear(): void }> = []
+  /** Has `clear` empty a container. */
+  function cleared<C extends { clear(): void }>(container: C): C {
+    containers.push(container)
+    return container
+  }
+  const requests = cleared(createChangedRows<OtpRequest>())
   /** Requests that were read, as they are stored. */
-  const readRequests = new Map<string, OtpRequest>()
-  const messages = new Map<string, ChangedRows<Message>>()
-  const phones = new Map<string, ChangeOf<'phone'>>()
+  const readRequests = cleared(new Map<string, OtpRequest>())
+  const messages = cleared(new Map<string, ChangedRows<Message>>())
+  const phones = cleared(new Map<string, ChangeOf<'phone'>>())
   /** Records that were read, and that have a row. */
-  const readPhones = new Map<string, LoadedPhone>()
-  const answers = new Map<string, ChangeOf<'idempotency'>>()
-  const counts = new Map<string, ChangeOf<'counts'>>()
-  const breakdown = new Map<string, ChangeOf<'breakdown'>>()
-  const guard: GuardChanges = { rows: new Map(), decisions: new Map() }
-  const relayed = createChangedRows<RelayedMessage>()
-  const sessions = createChangedRows<OtpSession>()
-  // prettier-ignore
-  const containers = [
-    requests, readRequests, messages, phones, readPhones, answers, counts, breakdown, guard.rows, guard.decisions, relayed,
-    sessions,
-  ]
+  const readPhones = cleared(new Map<string, LoadedPhone>())
+  const answers = cleared(new Map<string, ChangeOf<'idempotency'>>())
+  const counts = cleared(new Map<string, ChangeOf<'counts'>>())
+  const breakdown = cleared(new Map<string, ChangeOf<'breakdown'>>())
+  const guard: GuardChanges = { rows: cleared(new Map()), decisions: cleared(new Map()) }
+  const relayed = cleared(createChangedRows<RelayedMessage>())
+  const sessions = cleared(createChangedRows<OtpSession>())
   let events: NewEvent[] = []
   let tries: Array<ChangeOf<'try'>> = []
   /** On PostgreSQL. */
@@ -178,7 +179,11 @@ export function createUnitOfWork(
     tx.otpRequests.update(
       updated.map((request) => ({ request, statusBefore: readRequests.get(request.id)?.status })),
     )
-    if (messages.size > 0) writeMessages()
+    if (messages.size > 0) {
+      const changed = valuesInKeyOrder(messages).map((own) => own.lists())
+      tx.otpDeliveries.insert(changed.flatMap((own) => own.added))
+      tx.otpDeliveries.update(changed.flatMap((own) => own.updated))
+    }
     if (relayed.size() > 0) await saveEach(relayed, tx.relayedMessages)
     if (phones.size > 0) await savePhones()
     await tx.guard.apply(guard)
@@ -187,12 +192,6 @@ export function createUnitOfWork(
     tx.analytics.add(valuesInKeyOrder(counts))
     tx.analytics.addBreakdown(valuesInKeyOrder(breakdown))
     if (events.length > 0) await tx.events.append(events, firstSeq)
-  }
-
-  function writeMessages(): void {
-    const changed = valuesInKeyOrder(messages).map((own) => own.lists())
-    tx.otpDeliveries.insert(changed.flatMap((own) => own.added))
-    tx.otpDeliveries.update(changed.flatMap((own) => own.updated))
   }
 
   /** Saves the records of phones, and deletes what they have taken over. */

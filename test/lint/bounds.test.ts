@@ -63,7 +63,6 @@ const shortLived: ReadonlySet<string> = new Set([
   'src/store/engine/key-order.ts',
   'src/store/guard.ts',
   'src/store/postgres-rows.ts',
-  'src/store/unit-of-work.ts',
 ])
 
 const servers = /^src\/(?:auth|delivery|domain|http|log|metrics|server|store|tls|webhooks)\//
