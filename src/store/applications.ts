@@ -11,7 +11,7 @@ import type { ApplicationListQuery, ApplicationStore, CredentialState } from '..
 import type { Developer } from '../domain/model/developer.ts'
 import { messageFields, type MessageSettings } from '../domain/model/message-settings.ts'
 import { pick } from '../shared/fields.ts'
-import { selectApplications } from './remember.ts'
+import { selectApplications } from './app-environments.ts'
 import { createBatchedLookup } from './engine/batched-lookup.ts'
 import { onTable, prepareFind, prepareFindColumns } from './engine/on-table.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'

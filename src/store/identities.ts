@@ -1,6 +1,6 @@
 import { asc, lte } from 'drizzle-orm'
 import type { OldIdentity, OldIdentityStore } from '../domain/store/identities.ts'
-import { createEnvironmentLookup } from './remember.ts'
+import { createEnvironmentLookup } from './app-environments.ts'
 import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 

@@ -1,6 +1,6 @@
 import type { WebhookDeliveryStatus } from '../domain/model/webhook-delivery.ts'
 import type { LogType } from '../shared/event-kinds.ts'
-import { prepareEnvironment } from './remember.ts'
+import { prepareEnvironment } from './app-environments.ts'
 import type { Connection } from './engine/connection.ts'
 import type { Database } from './engine/database.ts'
 import type { ListKey } from './engine/sqlite-state.ts'

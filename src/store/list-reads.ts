@@ -1,9 +1,10 @@
 import { eq } from 'drizzle-orm'
 import type { Environment } from '../domain/model/application.ts'
+import { prepareEnvironment, selectApplications } from './app-environments.ts'
 import { textParam } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import type { ListKey, ListRange, Lists, ListSources } from './engine/sqlite-state.ts'
-import { prepareRemembered, prepareEnvironment, selectApplications } from './remember.ts'
+import { prepareRemembered } from './remember.ts'
 
 /** Lists of one kind of rows, for a query with or without a filter. */
 type Kind = {
@@ -16,8 +17,8 @@ type Kind = {
 type ListQuery = { developerId: string; appId?: string | undefined; environment?: Environment | undefined }
 
 /**
- * Creates the function that finds the lists of a query, on SQLite; PostgreSQL has none. Without a filter, a developer has a list
- * of its own. With a filter, the lists of its applications are merged, also those of deleted applications.
+ * Creates the function that finds the lists of a query, on SQLite; PostgreSQL has none. Without a filter, it is one list of the
+ * developer. With a filter, the lists of the developer's applications are merged, also those of deleted applications.
  */
 export function createListSources(connection: Connection, { developer, application }: Kind) {
   const { database } = connection

@@ -43,8 +43,8 @@ export const toListedRequest = (sealing: Sealing, row: ListedRow): ListedRequest
 })
 
 /**
- * Decrypts the fields of a row that lists read. The assertions hold because `createRequestWrites` alone has the statements that write metadata,
- * template, channel and compat.
+ * Decrypts the fields of a row that lists read. The assertions hold because `createRequestWrites` alone has the statements that
+ * write metadata, template, channel and compat.
  */
 function openListed(sealing: Sealing, row: ListedRow) {
   const { id } = row

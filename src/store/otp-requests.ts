@@ -16,7 +16,7 @@ import { requestsLists, statusLists } from './sqlite/list-numbers.ts'
 import { addToList, moveToList, removeFromList } from './list-changes.ts'
 import { createListSources } from './list-reads.ts'
 import type { Environment } from '../domain/model/application.ts'
-import { createEnvironmentLookup } from './remember.ts'
+import { createEnvironmentLookup } from './app-environments.ts'
 import { onlyOwn, ownerShortId, pageOf, type OwnerShortId } from './ownership.ts'
 import {
   createRequestWrites,

@@ -1,6 +1,6 @@
 import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { selectApplications } from './remember.ts'
+import { selectApplications } from './app-environments.ts'
 import type { Connection } from './engine/connection.ts'
 import type { Database } from './engine/database.ts'
 

@@ -7,7 +7,7 @@ import type {
   NewDelivery,
   WebhookOutboxStore,
 } from '../domain/store/webhook-outbox.ts'
-import { prepareEnvironment } from './remember.ts'
+import { prepareEnvironment } from './app-environments.ts'
 import type { Connection } from './engine/connection.ts'
 import type { SqliteParts } from './engine/database.ts'
 import { columnsOf, insertInto, type RowWrite, rowsOf } from './engine/row-writes.ts'
