@@ -36,10 +36,7 @@ export async function loadServerConfig(
   use: ConfigUse = 'serve',
 ): Promise<LoadedConfig> {
   const { loadConfig, processInput } = await import('../../src/server/bundle.ts')
-  const { config, listen, dataDir, publicUrl, domain, tlsCert, tlsKey, compat, dev } = flags
-  const { migrate, logFormat, logLevel } = flags
-  const known = { config, listen, dataDir, publicUrl, domain, tlsCert, tlsKey, compat, dev, migrate }
-  return loadConfig(processInput({ ...known, logFormat, logLevel }, io), { use })
+  return loadConfig(processInput(flags, io), { use })
 }
 
 /**
