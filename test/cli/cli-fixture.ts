@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Io } from '../../cli/terminal/io.ts'
 import { writeStoredLogins } from '../../cli/session/credentials-file.ts'
-import { runCommandLine } from '../../cli/program.ts'
+import { captureCommand, type RunResult as CommandResult } from '../helpers/run-command.ts'
 
 export type RunOptions = {
   env?: Record<string, string>
@@ -15,7 +14,7 @@ export type RunOptions = {
   columns?: number
 }
 
-export type RunResult = { exitCode: number; stdout: string; stderr: string; questions: string[] }
+export type RunResult = CommandResult & { questions: string[] }
 
 /** Makes a home directory with its own configuration, and a function that runs commands there, in this process. */
 export function createHome() {
@@ -27,9 +26,9 @@ export function createHome() {
     args: string[],
     { env = {}, input, answers = [], columns }: RunOptions = {},
   ): Promise<RunResult> {
-    const result: RunResult = { exitCode: -1, stdout: '', stderr: '', questions: [] }
+    const questions: string[] = []
     const remainingAnswers = [...answers]
-    const io: Io = {
+    const result = await captureCommand(args, {
       env,
       workingDirectory: directory,
       homeDirectory: directory,
@@ -37,11 +36,9 @@ export function createHome() {
       stdoutIsTerminal: columns !== undefined,
       columns: () => columns ?? null,
       stderrIsTerminal: input === undefined,
-      writeOut: (text) => void (result.stdout += text),
-      writeError: (text) => void (result.stderr += text),
       readInput: async () => input ?? '',
       askLine: async (question) => {
-        result.questions.push(Bun.stripANSI(question))
+        questions.push(Bun.stripANSI(question))
         return remainingAnswers.shift() ?? null
       },
       now: () => clock.nowMs,
@@ -52,10 +49,8 @@ export function createHome() {
         await Bun.sleep(Math.min(durationMs, 20))
         clock.nowMs = Math.max(clock.nowMs, endsAt)
       },
-    }
-    result.exitCode = await runCommandLine(args, io)
-    result.stderr = Bun.stripANSI(result.stderr)
-    return result
+    })
+    return { ...result, stderr: Bun.stripANSI(result.stderr), questions }
   }
 
   return { directory, credentials, clock, otpd, remove: () => rmSync(directory, { recursive: true }) }

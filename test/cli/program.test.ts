@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import type { Command } from 'commander'
-import { createProgram, runCommandLine } from '../../cli/program.ts'
+import { createProgram } from '../../cli/program.ts'
 import { processIo } from '../../cli/terminal/terminal.ts'
+import { captureCommand } from '../helpers/run-command.ts'
 
 const treeFor = (firstWord?: string) => createProgram(processIo(), async () => {}, firstWord)
 
@@ -38,17 +39,13 @@ test('a command is registered without the others', () => {
 
 /** Runs a command line in this process. */
 async function run(...argv: string[]) {
-  let text = ''
-  const write = (part: string) => void (text += part)
-  const exitCode = await runCommandLine(argv, {
+  const { stdout, stderr, exitCode } = await captureCommand(argv, {
     ...processIo(),
     stdinIsTerminal: false,
     stdoutIsTerminal: false,
     env: {},
-    writeOut: write,
-    writeError: write,
   })
-  return { text, exitCode }
+  return { text: stdout + stderr, exitCode }
 }
 
 const actingGroups = ['alerts', 'audit', 'backup', 'routes']

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { runCommandLine } from '../../cli/program.ts'
-import { processIo } from '../../cli/terminal/terminal.ts'
+import type { Io } from '../../cli/terminal/io.ts'
+import { openBrowser, processIo } from '../../cli/terminal/terminal.ts'
 
 export type RunResult = { exitCode: number; stdout: string; stderr: string }
 
@@ -23,24 +24,36 @@ export const testEnvironment = (home: string, env: Record<string, string> = {}) 
 })
 
 /** Runs a command in this process, with pipes as its streams: a tenth of what `runBinary` takes. */
-export async function runCommand(
+export function runCommand(
   home: string,
   args: string[],
-  { env = {}, input = '', cwd = home }: RunOptions = {},
+  { env: given, input = '', cwd = home }: RunOptions = {},
 ): Promise<RunResult> {
-  const output = { stdout: '', stderr: '' }
-  const exitCode = await runCommandLine(args, {
+  const env = testEnvironment(home, given)
+  return captureCommand(args, {
     ...processIo(),
-    env: testEnvironment(home, env),
+    env,
     workingDirectory: cwd,
     homeDirectory: home,
     stdinIsTerminal: false,
     stdoutIsTerminal: false,
     stderrIsTerminal: false,
     columns: () => null,
+    readInput: async () => input,
+    openPage: (url) => openBrowser(url, env),
+  })
+}
+
+/** Runs a command in this process. @returns its exit code, and what it wrote */
+export async function captureCommand(
+  args: string[],
+  io: Omit<Io, 'writeOut' | 'writeError'>,
+): Promise<RunResult> {
+  const output = { stdout: '', stderr: '' }
+  const exitCode = await runCommandLine(args, {
+    ...io,
     writeOut: (text) => void (output.stdout += text),
     writeError: (text) => void (output.stderr += text),
-    readInput: async () => input,
   })
   return { exitCode, ...output }
 }
