@@ -20,27 +20,25 @@ export async function createServerDatabase(serverUrl: string, template = 'templa
   const name = `otpd_test_${crypto.randomUUID().replaceAll('-', '')}`
   const url = new URL(serverUrl)
   url.pathname = name
-  const run = async (toStatement: (version: number) => string) => {
+  const asAdmin = async (work: (admin: Client) => Promise<unknown>) => {
     const admin = new Client(serverUrl)
     await admin.connect()
-    try {
-      const { rows } = await admin.query<{ version: number }>(
-        "select current_setting('server_version_num')::int / 10000 as version",
-      )
-      await admin.query(toStatement(rows[0]?.version ?? 0))
-    } finally {
-      await admin.end()
-    }
+    await work(admin).finally(() => admin.end())
   }
-  // Copying files takes half the time of logging each page. Version 14 knows nothing else.
-  await run(
-    (version) => `create database ${name} template ${template} ${version < 15 ? '' : 'strategy file_copy'}`,
-  )
+  await asAdmin(async (admin) => {
+    const { rows } = await admin.query<{ version: string }>(
+      "select current_setting('server_version_num') as version",
+    )
+    // Copying files takes half the time of logging each page. Version 14 knows nothing else.
+    const strategy = Number(rows[0]?.version) < 150_000 ? '' : 'strategy file_copy'
+    await admin.query(`create database ${name} template ${template} ${strategy}`)
+  })
   return {
     name,
     url: url.href,
     /** @param options.force ends connections to it instead of waiting some seconds for them */
-    drop: ({ force = false } = {}) => run(() => `drop database ${name}${force ? ' with (force)' : ''}`),
+    drop: ({ force = false } = {}) =>
+      asAdmin((admin) => admin.query(`drop database ${name}${force ? ' with (force)' : ''}`)),
   }
 }
 
