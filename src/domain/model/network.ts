@@ -104,7 +104,10 @@ function parseIpv4(text: string): bigint | undefined {
 
 const [dot, zero] = [46, 48]
 
-/** Reads an IPv4 address as an unsigned number, since each send needs it, and regular expressions and BigInt are slow. */
+/**
+ * Reads an IPv4 address as an unsigned number, since each send needs it, and regular expressions and BigInt are slow.
+ * Leading zeros are refused: some programs read such a part as octal (RFC 6943 §3.1.1).
+ */
 function ipv4Number(text: string): number | undefined {
   let [number, part, digits, dots] = [0, 0, 0, 0]
   for (let index = 0; index <= text.length; index++) {
@@ -115,6 +118,7 @@ function ipv4Number(text: string): number | undefined {
       part = digits = 0
       dots++
     } else if (code >= zero && code <= zero + 9) {
+      if (digits > 0 && part === 0) return undefined
       part = part * 10 + code - zero
       digits++
     } else return undefined
