@@ -39,7 +39,8 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const environment = useOnlyEnvironment()
-  const { data: applications = [], applicationName, applicationCell } = useApplications()
+  const { data: loadedApplications, applicationName, applicationCell } = useApplications()
+  const applications = loadedApplications ?? []
   const [pickedApp, setPickedApp] = usePersistentState<string | null>('otp app', null)
   const [pickedStatus, setPickedStatus] = usePersistentState<OtpRequest['status'] | null>('otp status', null)
   const [searchText, setSearchText] = usePersistentState(requestSearchName, '')
@@ -86,7 +87,7 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
     status: () => setPickedStatus(nextStatus(pickedStatus)),
     send:
       sender === undefined
-        ? { unavailable: 'there is no application yet' }
+        ? loadedApplications && { unavailable: 'there is no application yet' }
         : senders.length === 1
           ? () => sendAs(sender)
           : () => openDialog(appPicker('Send a code as', senders, sendAs)),

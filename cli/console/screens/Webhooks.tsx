@@ -52,7 +52,7 @@ function Endpoints({
   open,
 }: ScreenProps & { open(open: OpenDelivery): void }) {
   const { api, theme, openDialog, copy, toast } = useConsole()
-  const { data: applications = [], applicationName, applicationCell } = useApplications()
+  const { data: applications, applicationName, applicationCell } = useApplications()
   const isShown = useApplicationFilter()
   const [pane, setPane] = usePersistentState<'endpoints' | 'deliveries'>('webhooks pane', 'endpoints')
   const isEndpointsPane = pane === 'endpoints'
@@ -72,15 +72,15 @@ function Endpoints({
   const { selected } = list
   const selectWebhook = usePendingSelection('webhook', list, target?.webhookId)
   const needs = { api, toast }
-  const appName = selected === null ? (applications[0]?.name ?? '') : applicationName(selected.appId)
+  const appName = selected === null ? (applications?.[0]?.name ?? '') : applicationName(selected.appId)
   useKeys(
     'webhooks',
     {
       open: selected && (() => setPane('deliveries')),
       create:
-        applications.length === 0
+        applications?.length === 0
           ? { unavailable: 'there is no application yet' }
-          : () => openDialog(createDialog(needs, appName, selectWebhook)),
+          : applications && (() => openDialog(createDialog(needs, appName, selectWebhook))),
       edit: selected && (() => openDialog(editDialog(needs, selected))),
       test: selected && (() => openDialog(testDialog(needs, selected))),
       toggle: selected && {
@@ -108,7 +108,7 @@ function Endpoints({
   return (
     <Box flexDirection="column" width={width} height={height}>
       {(isSplit || isEndpointsPane || selected === null) && (
-        <ListTable list={list} columns={columns} width={width} empty={empty(applications.length > 0)} />
+        <ListTable list={list} columns={columns} width={width} empty={empty(applications?.length !== 0)} />
       )}
       {(isSplit || !isEndpointsPane) && selected !== null && (
         <WebhookDeliveries
