@@ -189,7 +189,6 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
       const range = { environment, ...lastDays(days), costsFrom: currency?.since ?? 0, filter }
       const rows = await sumUp(developer.id, by, range)
       const most = rows
-        .filter((row) => row.key !== null || hasResult(row))
         .toSorted(
           (a, b) => b.sent - a.sent || b.requests - a.requests || ((a.key ?? '') < (b.key ?? '') ? -1 : 1),
         )
@@ -222,10 +221,6 @@ export function createAnalyticsService(needs: { store: Store<'analytics'>; clock
 
 /** About a megabyte, if developers have hundreds of applications. */
 const pastSumsMax = 100
-
-/** Tells a row with results from one that only counts new requests: those have no provider, even if their messages do. */
-const hasResult = ({ key: _key, requests: _requests, ...results }: BreakdownRow): boolean =>
-  Object.values(results).some((count) => count > 0)
 
 /** Adds up the rows that have the same key. */
 export function addRows(rows: readonly BreakdownRow[]): BreakdownRow[] {

@@ -98,7 +98,7 @@ describeEachDatabase('costs', (database) => {
       { key: 'US', cost: '0.0158', costPerVerified: '0.0158', sent: 2, verified: 1, unpriced: 0 },
     ])
     expect(await list('by=country&provider=main&country=US')).toMatchObject([{ key: 'US', cost: '0.0158' }])
-    expect(await list('by=provider&country=DE')).toMatchObject([{ key: 'main', cost: '0.12' }])
+    expect(await list('by=provider&country=DE')).toMatchObject([{ key: 'main', cost: '0.12' }, { key: null }])
     expect(await list('by=country&provider=spare')).toEqual([])
   })
 
@@ -112,11 +112,13 @@ describeEachDatabase('costs', (database) => {
     await otp.verifyRightCode(app, requestId)
     expect(await list('by=provider')).toMatchObject([
       { key: 'spare', cost: '0', costPerVerified: null, verified: 1, unpriced: 1 },
+      { key: null },
     ])
     infobip.calls.splice(0, 1)
     await receive(requestId, 3, { price: { pricePerMessage: 0.0341, currency: 'EUR' } })
     expect(await list('by=provider')).toMatchObject([
       { key: 'spare', cost: '0.0341', costPerVerified: '0.0341', estimatedCost: '0', unpriced: 0 },
+      { key: null },
     ])
   })
 
@@ -170,6 +172,7 @@ describeEachDatabase('costs', (database) => {
     expect(await list('by=provider')).toMatchObject([
       { key: 'main', sent: 1, cost: '0.009', estimatedCost: '0' },
       { key: 'spare', sent: 1, unpriced: 1 },
+      { key: null },
     ])
   })
 
@@ -182,6 +185,7 @@ describeEachDatabase('costs', (database) => {
     expect(await list('by=provider')).toMatchObject([
       { key: 'main', sent: 1, cost: '0.009', estimatedCost: '0' },
       { key: 'spare', sent: 1, unpriced: 1 },
+      { key: null },
     ])
   })
 
@@ -200,6 +204,7 @@ describeEachDatabase('costs', (database) => {
     expect(await list('by=provider')).toMatchObject([
       { key: 'main', sent: 1, delivered: 1, cost: '0.009' },
       { key: 'spare', sent: 1, delivered: 0, cost: '0' },
+      { key: null },
     ])
   })
 
@@ -218,7 +223,7 @@ describeEachDatabase('costs', (database) => {
     const { id } = (await service.request<{ id: string }>('POST', '/v1/otp/deliver', { as: app, body })).data
     const own = { sent: 1, verified: 1, conversion: 100, costPerVerified: '0.0079' }
     const estimated = { relayed: 1, cost: '0.0158', relayedCost: '0.0079', estimatedCost: '0.0158' }
-    expect(await list('by=provider')).toMatchObject([{ key: 'main', ...own, ...estimated }])
+    expect(await list('by=provider')).toMatchObject([{ key: 'main', ...own, ...estimated }, { key: null }])
     const price = { price: { pricePerMessage: 0.0341, currency: 'EUR' } }
     for (let i = 0; i < 2; i++) await receive(id, 3, price)
     const charged = { relayed: 1, cost: '0.042', relayedCost: '0.0341', estimatedCost: '0.0079' }
