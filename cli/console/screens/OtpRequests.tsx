@@ -87,7 +87,7 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
     status: () => setPickedStatus(nextStatus(pickedStatus)),
     send:
       sender === undefined
-        ? loadedApplications && { unavailable: 'there is no application yet' }
+        ? loadedApplications && { unavailable: noSender(applications.length > 0) }
         : senders.length === 1
           ? () => sendAs(sender)
           : () => openDialog(appPicker('Send a code as', senders, sendAs)),
@@ -135,6 +135,9 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
     </Box>
   )
 }
+
+const noSender = (isFiltered: boolean) =>
+  isFiltered ? 'no application matches the filters' : 'there is no application yet'
 
 const channelText = ({ channel, provider }: OtpRequest) =>
   provider === 'inbox' ? provider : routeText(channel, provider)

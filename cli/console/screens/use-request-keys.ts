@@ -8,7 +8,8 @@ import { useApplications } from '../hooks/use-applications.ts'
 import { usePhoneFormatter } from '../hooks/use-shell.ts'
 
 /**
- * Returns the handlers that verify, resend and cancel a request. They say why once it is closed.
+ * Returns the handlers that verify, resend and cancel a request. They say why once it is closed. Of a pending one there are
+ * none until the applications are loaded.
  *
  * @param code the request's code, if it is known
  */
@@ -16,11 +17,12 @@ export function useRequestKeys(request: OtpRequest, code: string | null) {
   const console = useConsole()
   const formatPhone = usePhoneFormatter()
   const callAsApplication = useApplicationCalls()
-  const { data: applications = [] } = useApplications()
-  const app = applications.find(({ id }) => id === request.appId)
+  const { data: applications } = useApplications()
+  const app = applications?.find(({ id }) => id === request.appId)
   const details = { phone: formatPhone(request.phone), code: code ?? undefined }
-  const handler = (dialog: (credentials: AppCredentials) => Dialog): Handler => {
+  const handler = (dialog: (credentials: AppCredentials) => Dialog): Handler | undefined => {
     if (request.status !== 'pending') return { unavailable: `the request is ${request.status}` }
+    if (applications === undefined) return undefined
     if (app === undefined) return { unavailable: 'its application was deleted' }
     return () => callAsApplication(app, (credentials) => console.openDialog(dialog(credentials)))
   }
