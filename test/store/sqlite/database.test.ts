@@ -3,6 +3,7 @@ import { eq, getTableColumns, getTableName, sql } from 'drizzle-orm'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { connect } from '../../../src/store/sqlite/database.ts'
 import { describeEachDatabase, openTestSqlite } from '../../helpers/databases.ts'
+import { testWorld } from '../../helpers/world.ts'
 
 describeEachDatabase('a write', (database) => {
   const insert = (name: string) =>
@@ -54,8 +55,11 @@ describeEachDatabase('a write', (database) => {
 
 describe('group commit', () => {
   let opened: Awaited<ReturnType<typeof openTestSqlite>>
+  let elapsedMs = 0
   beforeAll(async () => {
-    opened = await openTestSqlite()
+    opened = await openTestSqlite({
+      world: { ...testWorld, monotonic: () => testWorld.monotonic() + elapsedMs },
+    })
   })
   afterAll(() => opened.dispose())
 
@@ -161,6 +165,9 @@ describe('group commit', () => {
     const other = connect(opened.path, 0)
     other.run('BEGIN IMMEDIATE')
     const refused = put('refused').catch((error: unknown) => error)
+    elapsedMs += 2_500
+    expect(await Promise.race([refused, Bun.sleep(50)])).toBeUndefined()
+    elapsedMs += 500
     expect(await refused).toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 1 })
     other.run('ROLLBACK')
     other.close()
