@@ -85,13 +85,16 @@ test('every range of the million codes is equally likely', () => {
 })
 
 test('every digit is equally likely at every position', () => {
-  const sampleCodes = codes(100_000)
+  const bins = new Uint32Array(6 * 10)
+  for (const code of codes(100_000)) {
+    for (let place = 0; place < 6; place++) {
+      const bin = place * 10 + Number(code[place])
+      bins[bin] = (bins[bin] ?? 0) + 1
+    }
+  }
   for (let place = 0; place < 6; place++) {
-    const bins = Array.from(
-      { length: 10 },
-      (_, digit) => sampleCodes.filter((code) => code[place] === String(digit)).length,
-    )
-    const chiSquare = bins.reduce((sum, seen) => sum + (seen - 10_000) ** 2 / 10_000, 0)
+    const digits = bins.subarray(place * 10, place * 10 + 10)
+    const chiSquare = digits.reduce((sum, seen) => sum + (seen - 10_000) ** 2 / 10_000, 0)
     expect(chiSquare).toBeLessThan(34)
   }
 })
