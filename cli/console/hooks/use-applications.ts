@@ -22,12 +22,13 @@ export const ApplicationsContext = createContext<Applications>({
 /** Returns every application of the developer. All components share one poll. */
 export const useApplications = () => useContext(ApplicationsContext)
 
-/** Returns a function that tells whether an application belongs to the environment that is shown. */
-export function useApplicationFilter() {
+/** Returns the rows whose application belongs to the environment that is shown; undefined while either is not loaded. */
+export function useRowsShown<Row extends { appId: string | null }>(rows: Row[] | undefined) {
   const environment = useOnlyEnvironment()
-  const { data = [] } = useApplications()
-  return (appId: string | null) =>
-    environment === undefined || data.find(({ id }) => id === appId)?.environment === environment
+  const { data: applications } = useApplications()
+  if (environment === undefined) return rows
+  const shown = applications?.filter((one) => one.environment === environment).map(({ id }) => id)
+  return shown && rows?.filter(({ appId }) => appId !== null && shown.includes(appId))
 }
 
 /** Polls the applications; called once, by the root component. */

@@ -7,7 +7,7 @@ import { ListTable } from '../components/ListTable.tsx'
 import { Rule } from '../components/Rule.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
-import { useApplicationFilter, useApplications } from '../hooks/use-applications.ts'
+import { useApplications, useRowsShown } from '../hooks/use-applications.ts'
 import { useInbox } from '../hooks/use-inbox.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
@@ -33,15 +33,16 @@ const empty = [
 function InboxView({ width, height, isCompact }: ScreenProps) {
   const { theme, copy, go } = useConsole()
   const { paint } = theme
-  const { applicationName, applicationCell } = useApplications()
-  const isShown = useApplicationFilter()
+  const applications = useApplications()
+  const { applicationName, applicationCell } = applications
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const inbox = useInbox()
+  const rows = useRowsShown(inbox.data)
   const messageHeight = isCompact ? 2 : 4
   const list = useList({
     name: 'inbox',
-    rows: (inbox.data ?? []).filter(({ appId }) => isShown(appId)),
+    rows: rows ?? [],
     height: height - 1 - messageHeight,
     getRowId: ({ id }) => id,
     getFilterText: ({ phone, appId, code, requestId }) =>
@@ -52,7 +53,10 @@ function InboxView({ width, height, isCompact }: ScreenProps) {
     copy: code === null ? undefined : () => copy(code, 'code'),
     open: requestId === null ? undefined : () => go('otp', { requestId }),
   })
-  if (inbox.data === undefined) return <LoadingOrError polled={inbox} width={width} height={height} />
+  if (rows === undefined) {
+    const polled = inbox.data ? applications : inbox
+    return <LoadingOrError polled={polled} width={width} height={height} />
+  }
 
   const columns: Column<InboxItem>[] = [
     { title: 'SENT', width: 11, cell: ({ sentAt }) => recentTime(sentAt, nowMs) },

@@ -6,7 +6,7 @@ import type { Column } from '../columns.ts'
 import { ListTable } from '../components/ListTable.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
-import { useApplicationFilter, useApplications } from '../hooks/use-applications.ts'
+import { useApplications, useRowsShown } from '../hooks/use-applications.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
@@ -52,12 +52,13 @@ function Endpoints({
   open,
 }: ScreenProps & { open(open: OpenDelivery): void }) {
   const { api, theme, openDialog, copy, toast } = useConsole()
-  const { data: applications, applicationName, applicationCell } = useApplications()
-  const isShown = useApplicationFilter()
+  const polledApplications = useApplications()
+  const { data: applications, applicationName, applicationCell } = polledApplications
   const [pane, setPane] = usePersistentState<'endpoints' | 'deliveries'>('webhooks pane', 'endpoints')
   const isEndpointsPane = pane === 'endpoints'
   const webhooks = useResource('/v1/webhooks', { query: { limit: '200' } })
-  const rows = (webhooks.data ?? []).filter(({ appId }) => isShown(appId))
+  const shownRows = useRowsShown(webhooks.data)
+  const rows = shownRows ?? []
   const isSplit = !isCompact && rows.length > 0
   const endpointsHeight = isSplit ? Math.min(Math.floor(height / 2), rows.length + 3) : height
   const list = useList({
@@ -96,7 +97,10 @@ function Endpoints({
     nextPane: isSplit && isEndpointsPane ? () => setPane('deliveries') : undefined,
     previousPane: isSplit && !isEndpointsPane ? () => setPane('endpoints') : undefined,
   })
-  if (webhooks.data === undefined) return <LoadingOrError polled={webhooks} width={width} height={height} />
+  if (shownRows === undefined) {
+    const polled = webhooks.data ? polledApplications : webhooks
+    return <LoadingOrError polled={polled} width={width} height={height} />
+  }
 
   const columns: Column<WebhookEndpoint>[] = [
     { title: 'URL', width: 24, grow: 3, cell: ({ url }) => url },

@@ -53,3 +53,12 @@ test('the application of a request is not said to be deleted while applications 
   expect(app.frame()).not.toContain('verify')
   expect(app.frame()).not.toContain('resend')
 })
+
+test('rows of one environment are not said to be none while applications are not loaded', async () => {
+  const app = renderConsole(<App />, { serverUrl: server.url })
+  app.console.go('webhooks')
+  await app.waitForText('No webhooks yet')
+  app.press('E')
+  await app.waitForText('Not now.')
+  expect(app.frame()).not.toContain('No webhooks yet')
+})
