@@ -7,7 +7,7 @@ import { printable } from '../terminal/text.ts'
 export const formatNumber = (value: number) => value.toLocaleString('en-US')
 
 const countText = (value: number | null | undefined) => (value == null ? '-' : formatNumber(value))
-const nameOf = ({ name, key }: BreakdownRow) => printable(name ?? key ?? 'unknown')
+const nameOf = ({ name, key }: BreakdownRow, missing = 'unknown') => printable(name ?? key ?? missing)
 
 /** Formats counts by one key, with their costs if the operator has set a currency. */
 export function breakdownText(by: string, rows: BreakdownRow[], { formatTable }: Output) {
@@ -27,8 +27,10 @@ export function breakdownText(by: string, rows: BreakdownRow[], { formatTable }:
     optional('MEDIAN'),
     optional('BLOCKED'),
   ]
+  // Requests whose messages went to the inbox have no provider and no channel.
+  const missing = by === 'country' ? 'unknown' : 'none'
   const cells = rows.map((row) => [
-    nameOf(row),
+    nameOf(row, missing),
     formatNumber(row.sent),
     ...(hasRelayed ? [countText(row.relayed)] : []),
     countText(row.delivered),

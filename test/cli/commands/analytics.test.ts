@@ -262,6 +262,8 @@ describe('analytics --by', () => {
       /^COUNTRY +SENT +DELIVERED +UNDELIVERED +VERIFIED +FAILED +CONVERSION +MEDIAN +BLOCKED\n/,
     )
     expect(stdout).toMatch(/\nGermany, "DE" +1,200 +0 +1 +600 +0 +50% .*\nunknown +3 /)
+    const byProvider = await cli.home.otpd(['analytics', '--by', 'provider'])
+    expect(byProvider.stdout).toMatch(/\nnone +3 /)
     const csv = await cli.home.otpd(['analytics', '--by', 'country', '--csv'])
     expect(csv.stdout.split('\n')[1]).toBe('DE,"Germany, ""DE""",1200,0,1,600,0,50,,,,,,,,,')
     cli.respond = () => pageResponse()
