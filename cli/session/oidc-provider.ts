@@ -112,6 +112,9 @@ function asProviderError(error: unknown, provider: OidcProvider, timeoutMs: numb
       cause: error,
     })
   }
+  const unavailableStatus = findUnavailableStatus(error)
+  if (unavailableStatus !== null)
+    return unreachable(`${issuer} is unavailable at the moment (HTTP ${unavailableStatus}).`, error)
   const failure = rootCause(error)
   const errorCode = isRecord(failure) && typeof failure.code === 'string' ? failure.code : ''
   const isTimeout = failure instanceof Error && failure.name === 'TimeoutError'
@@ -120,10 +123,20 @@ function asProviderError(error: unknown, provider: OidcProvider, timeoutMs: numb
   const reason = isTimeout
     ? `no response within ${formatDuration(timeoutMs)}`
     : connectionFailureText(errorCode)
-  return new CliError(exitCodes.unreachable, 'PROVIDER_UNREACHABLE', `Cannot reach ${issuer} (${reason}).`, {
+  return unreachable(`Cannot reach ${issuer} (${reason}).`, error)
+}
+
+const unreachable = (message: string, cause: unknown) =>
+  new CliError(exitCodes.unreachable, 'PROVIDER_UNREACHABLE', message, {
     hints: ['Accounts of this server log in there. Try again later, or check the network and the proxy.'],
-    cause: error,
+    cause,
   })
+
+/** Returns the status of a response that says to come back later; the library puts the response into the cause. */
+function findUnavailableStatus(error: unknown): number | null {
+  const response = isRecord(error) ? error.cause : undefined
+  if (!(response instanceof Response)) return null
+  return response.status >= 500 || response.status === 429 ? response.status : null
 }
 
 /** Returns the innermost cause: the library wraps errors of the layers below. */

@@ -165,6 +165,16 @@ describe('a provider', () => {
     expect(result.stderr).toContain(`Cannot reach ${provider.url} (connection refused).`)
   })
 
+  test.each([429, 502, 503])('that is unavailable (%d) is 3, and not called broken', async (status) => {
+    using _clock = mockTimers()
+    tokenEndpoint = () => new Response('<html>unavailable</html>', { status })
+    const result = await login('--device')
+    expect(result).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(result.stderr).toContain(`${provider.url} is unavailable at the moment (HTTP ${status}).`)
+    expect(result.stderr).toContain('Try again later')
+    expect(result.stderr).not.toContain('OTPD_OIDC_ISSUER')
+  })
+
   test('that does not know this client points to the setting', async () => {
     using _clock = mockTimers()
     tokenEndpoint = () => oauthError('invalid_client', 401)
