@@ -20,7 +20,7 @@ type CommandNode = {
 /** Candidates for a value: a closed list, names of resources of a server, or files. */
 type Value = { values: readonly string[]; kind: CompletionKind | null; isFile: boolean }
 
-/** Resources whose names a server is asked for. */
+/** Values that `otpd __complete` lists: mostly names of resources, for which it asks a server. */
 export const completionKinds = [
   'app',
   'project',
@@ -30,6 +30,7 @@ export const completionKinds = [
   'guide',
   'provider',
   'context',
+  'country',
 ] as const
 export type CompletionKind = (typeof completionKinds)[number]
 
@@ -48,6 +49,9 @@ const kindsByName: Partial<Record<string, CompletionKind>> = {
   provider: 'provider',
   context: 'context',
   '--context': 'context',
+  '--country': 'country',
+  '--default-country': 'country',
+  '--countries': 'country',
 }
 
 /** Values that may be joined by commas, so that they are no closed list for the parser. */

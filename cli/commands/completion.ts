@@ -40,6 +40,7 @@ export function addCompleteCommand(program: CliCommand) {
 
 /** Names that this machine knows, by their kind. */
 const localKinds: Partial<Record<CompletionKind, (context: Context) => Promise<string[]>>> = {
+  country: async () => (await import('libphonenumber-js/max/es6')).getCountries().toSorted(),
   context: async ({ io }) => Object.keys(readStoredLogins(credentialsPath(io)).contexts),
   guide: async () => (await readGuides()).map(({ name }) => name),
   provider: async ({ io }) =>

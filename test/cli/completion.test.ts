@@ -65,12 +65,28 @@ describe('bash', () => {
     expect(await completionsFor('logs', '--type', 'guard')).toEqual(['guard.alert', 'guard.flagged'])
   })
 
-  test('completes guides, contexts and providers without a server', async () => {
+  test('completes guides, contexts, providers and countries without a server', async () => {
     const words = (kind: string) => home.otpd(['__complete', kind])
+    const countries = (await words('country')).stdout.trim().split('\n')
+    expect(countries.length).toBeGreaterThan(200)
+    expect(countries).toContain('GB')
+    expect(countries).toEqual(countries.toSorted())
     expect((await words('guide')).stdout).toContain('quickstart\n')
     await home.otpd(['context', 'add', 'staging', 'https://otp.example.com'])
     expect((await words('context')).stdout).toBe('staging\n')
     expect((await words('provider')).exitCode).toBe(0)
+  })
+
+  test.each([
+    'otp send +1 --country',
+    'analytics --country',
+    'guard allow --country',
+    'app update web --default-country',
+    'app update web --countries',
+  ])('completes countries after %s', async (line) => {
+    const script = '#!/bin/sh\n[ "$*" = "__complete country" ] && printf "DE\nGB\nGR\n"\n'
+    writeFileSync(join(home.directory, 'otpd'), script, { mode: 0o755 })
+    expect(await completionsFor(...line.split(' '), 'G')).toEqual(['GB', 'GR'])
   })
 
   test('completes the values of closed lists, and files where a file is wanted', async () => {
