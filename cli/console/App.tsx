@@ -187,13 +187,16 @@ function DialogView({ dialog, ...size }: { dialog: Dialog; width: number; height
   }
 }
 
-/** Shows when the data was last updated, and the error that prevents it. An unreachable server is shown in the header. */
+/**
+ * Shows when the data was last updated, and the error that prevents it. An unreachable server is shown in the header, but
+ * not an unreachable identity provider.
+ */
 function StatusLine({ width }: { width: number }) {
   const { listPosition, problems, theme } = useConsole()
   const age = useAge()
   const position = useStore(listPosition)
   const errors = [...useStore(problems).values()]
-  const problem = errors.find((error) => !isRetryable(error))
+  const problem = errors.find((error) => !isRetryable(error) || error.code === 'PROVIDER_UNREACHABLE')
   if (problem !== undefined) {
     const { message, hints } = problem
     const hint = hints.at(-1)

@@ -63,7 +63,9 @@ export class CliError extends Error {
 
 /** Whether the same call may succeed later. */
 export const isRetryable = ({ status, code }: CliError) =>
-  status === undefined ? code === 'SERVER_UNREACHABLE' : status >= 500 || status === 429 || status === 408
+  status === undefined
+    ? code === 'SERVER_UNREACHABLE' || code === 'PROVIDER_UNREACHABLE'
+    : status >= 500 || status === 429 || status === 408
 
 /** Whether an API token may not make the call, so that a command or screen does without the answer. */
 export const isOutOfScope = (error: unknown): error is CliError =>

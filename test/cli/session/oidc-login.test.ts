@@ -185,7 +185,9 @@ describe('a provider', () => {
 })
 
 describe('a session of a provider', () => {
-  beforeEach(() => {
+  beforeEach(storeLogin)
+
+  function storeLogin() {
     const storedLogin = {
       email: null,
       idToken: idToken(),
@@ -198,8 +200,32 @@ describe('a session of a provider', () => {
       logins: { [server.url]: storedLogin },
       contexts: {},
     })
-  })
+  }
   const readStoredLogin = () => JSON.parse(readFileSync(home.credentials, 'utf8')).logins[server.url]
+
+  test('that cannot be renewed for a moment does not end a tail', async () => {
+    const unavailable = () => new Response('', { status: 503 })
+    const renew = () => grant({ id_token: idToken({ jti: crypto.randomUUID() }) })
+    const tokenResponses = [renew, unavailable, unavailable, renew]
+    tokenEndpoint = () => tokenResponses.shift()?.() ?? oauthError('invalid_grant')
+    const expire = () =>
+      new Response('event: end\ndata: {"reason":"token_expired"}\n\n', {
+        headers: { 'content-type': 'text/event-stream' },
+      })
+    const refuse = () => Response.json({ error: { code: 'UNAUTHENTICATED', message: '' } }, { status: 401 })
+    const streams = [expire, refuse, refuse, refuse, expire]
+    void server.stop()
+    server = createScriptedServer(({ path }) =>
+      path.startsWith('/v1/logs/stream')
+        ? (streams.shift() ?? refuse)()
+        : Response.json({ data: [], pagination: { limit: 50, nextCursor: null } }),
+    )
+    storeLogin()
+    const result = await home.otpd(['logs', '--tail'])
+    expect(result.stderr).toContain('── the connection was lost, retrying ──')
+    expect(result.stderr).toMatch(/── reconnected after .*, no events missed ──/)
+    expect([tokenResponses.length, streams.length, result.exitCode]).toEqual([0, 0, 4])
+  })
 
   test('is renewed there, and keeps its refresh token unless it gets a new one', async () => {
     const renewed = idToken({ jti: 'new' })
