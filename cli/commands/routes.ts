@@ -33,7 +33,8 @@ export function addRoutesCommands(program: CliCommand) {
 }
 
 function routesText(rows: RouteState[], { formatTable, paint }: Output): string {
-  if (rows.length === 0) return 'No codes yet: countries appear once codes there were verified or expired.'
+  if (rows.length === 0)
+    return 'No codes sent by providers yet: countries appear once codes there were verified or expired.'
   const table = formatTable(
     [
       'COUNTRY',
