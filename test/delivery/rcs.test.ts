@@ -3,10 +3,11 @@ import { enabledChannels } from '../../src/delivery/kit/provider-kinds.ts'
 import { infobip } from '../../src/delivery/providers/infobip.ts'
 import { twilio } from '../../src/delivery/providers/twilio.ts'
 import { vonageMessages } from '../../src/delivery/providers/vonage-messages.ts'
+import type { Channel } from '../../src/domain/model/request.ts'
 import { unlimitedPlans } from '../helpers/plans.ts'
 import { makeProvider, sendTo, startProviderServer } from '../helpers/provider-server.ts'
-import { createTestService, type TestService } from '../helpers/service.ts'
-import { createTwilioSettings, startGateway } from './gateway.ts'
+import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'
+import { buildReceipt, createTwilioSettings, startGateway } from './gateway.ts'
 
 const server = startProviderServer()
 afterAll(server.stop)
@@ -77,25 +78,23 @@ describe('a message over RCS', () => {
 
 describe('with routes for RCS and SMS', () => {
   let service: TestService
+  let application: TestApplication
   const gateway = startGateway()
   afterEach(() => service.dispose())
   afterAll(() => gateway.stop())
 
   const unrestricted = { countries: [], prefixes: [], applications: [], providers: ['main'] }
-  async function send(body: object = {}) {
+  async function send(body: object = {}, channels: Channel[] = ['rcs', 'sms']) {
     const { values, ...rest } = createTwilioSettings('main', gateway.url)
     service = await createTestService({
       plans: unlimitedPlans,
       delivery: {
-        providers: [{ ...rest, values: { ...values, rcsFrom: 'rcs:acme_agent' } }],
-        routes: [
-          { channel: 'rcs', ...unrestricted },
-          { channel: 'sms', ...unrestricted },
-        ],
+        providers: [{ ...rest, values: { ...values, rcsFrom: 'rcs:acme_agent', voiceFrom: '+15005550006' } }],
+        routes: channels.map((channel) => ({ channel, ...unrestricted })),
       },
       messaging: { pollMs: 3_600_000 },
     })
-    const application = await service.createApplication(await service.createDeveloper())
+    application = await service.createApplication(await service.createDeveloper())
     return service.request<{ channel: string; requestId: string }>('POST', '/v1/otp/send', {
       as: application,
       body: { phone: '+31612345678', ...body },
@@ -117,5 +116,27 @@ describe('with routes for RCS and SMS', () => {
     gateway.messages.splice(0)
     expect((await send({ channel: 'rcs' })).status).toBe(201)
     expect(gateway.messages.map(({ to }) => to)).toEqual(['rcs:+31612345678'])
+  })
+
+  test('a repeated receipt of RCS does not count for the SMS, whose response was lost', async () => {
+    gateway.messages.splice(0)
+    gateway.setHandler((call) => {
+      const message = gateway.acceptMessage(call)
+      return message.to.startsWith('rcs:')
+        ? gateway.createdResponse(message)
+        : new Response(null, { status: 504 })
+    })
+    const { requestId } = (await send({}, ['rcs', 'sms', 'voice'])).data
+    const [message] = gateway.messages
+    if (!message) throw new Error('there is no message')
+    const { url, method, headers, body } = buildReceipt(message, 'undelivered', 63003)
+    for (let times = 0; times < 3; times++) {
+      const { pathname, search } = new URL(url)
+      await service.request(method, pathname + search, { headers, body })
+      await service.services.messaging.sendDue()
+    }
+    expect(gateway.messages.map(({ to }) => to)).toEqual(['rcs:+31612345678', '+31612345678'])
+    const request = await service.request('GET', `/v1/otp/${requestId}`, { as: application })
+    expect(request.data).toMatchObject({ channel: 'sms', deliveryStatus: 'unknown' })
   })
 })

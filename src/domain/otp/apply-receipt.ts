@@ -10,6 +10,7 @@ import type { NewId } from '../model/ids.ts'
 import { withDelivery, type LoadedMessage, type Message } from '../model/message.ts'
 import { noCost } from '../model/price.ts'
 import { isVerifiable, type DeliveryStatus } from '../model/request.ts'
+import { findTry } from '../model/try-lines.ts'
 import type { Change } from '../store/operation.ts'
 import { applyCharge, chargeEarlierTry, countedAs, withFailedOver } from './charges.ts'
 import type { ClosableRequest } from './lifecycle.ts'
@@ -24,7 +25,7 @@ export function applyReceipt(
 ): { result?: Message; changes: Change[] } {
   const { status, failure } = receipt
   // It failed over meanwhile.
-  if (loaded.message.provider !== provider)
+  if (loaded.message.provider !== provider || isOfEarlierTry(loaded, provider, receipt))
     return { changes: chargeEarlierTry(loaded.request, provider, receipt) ?? [] }
   const { request, message, changes } = applyCharge(loaded, provider, receipt)
   const isNews = message.status === 'unknown' || (message.status === 'sent' && status !== 'sent')
@@ -80,6 +81,17 @@ export function applyReceipt(
   )
   return { changes }
 }
+
+/**
+ * Whether a receipt is of an earlier message of the same provider, such as that over RCS before the one by SMS: the response to the
+ * last one was lost, so that the row lacks its id, but the timeline has that of the earlier one.
+ */
+const isOfEarlierTry = (
+  { request, message }: Pick<LoadedMessage, 'request' | 'message'>,
+  provider: string,
+  { messageId }: Pick<Receipt, 'messageId'>,
+): boolean =>
+  messageId !== null && message.messageId === null && findTry(request, { provider, messageId }) !== undefined
 
 /**
  * Returns the candidates that the next attempt of an undelivered message must exclude; undefined if no
