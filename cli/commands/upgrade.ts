@@ -53,10 +53,24 @@ export function addUpgradeCommand(program: CliCommand) {
           ? `otpd ${printable(latest)} can be installed; this is ${version}.`
           : `otpd ${version} is the newest.`,
       )
-      if (isNewer) output.suggestNext(build.target === null ? 'git pull' : upgradeCommand(process.execPath))
+      if (isNewer)
+        output.suggestNext(
+          build.target === null
+            ? 'git pull'
+            : upgradeCommand(process.execPath, ownCommand(flags, flags.from)),
+        )
       return isNewer ? exitCodes.negative : exitCodes.done
     })
 }
+
+/** Returns the command that upgrades with what was given to this one. */
+const ownCommand = ({ allowUnsigned, backup }: UpgradeFlags, from: string | undefined): string =>
+  [
+    'otpd upgrade',
+    ...(from ? ['--from', shellWord(from)] : []),
+    ...(allowUnsigned ? ['--allow-unsigned'] : []),
+    ...(backup ? [] : ['--no-backup']),
+  ].join(' ')
 
 /** Replaces the program. Until the last step, a rename, the old one stays as it is and goes on serving. */
 async function upgrade(
@@ -70,7 +84,9 @@ async function upgrade(
     throw new CliError(exitCodes.refused, 'MANAGED_ELSEWHERE', 'This otpd runs from its sources.', {
       hints: ['Upgrade it there: git pull'],
     })
-  const installation = findInstallation(process.execPath)
+  // sudo keeps no OTPD_DOWNLOAD_URL.
+  const from = flags.from ?? context.io.env['OTPD_DOWNLOAD_URL']
+  const installation = findInstallation(process.execPath, ownCommand(flags, from))
   const latest = await readLatest(source, policy)
   const order = Bun.semver.order(latest, version)
   if (order < 0)

@@ -9,9 +9,10 @@ export type Installation = { path: string; keptFolder: string }
  * Finds the executable to replace.
  *
  * @param executable path of this program
+ * @param ownCommand that runs this again
  * @throws CliError MANAGED_ELSEWHERE a package manager owns it; FILE_NOT_WRITABLE
  */
-export function findInstallation(executable: string): Installation {
+export function findInstallation(executable: string, ownCommand: string): Installation {
   const path = realpathSync(executable)
   const command = managerCommand(path)
   if (command !== undefined)
@@ -24,15 +25,15 @@ export function findInstallation(executable: string): Installation {
     accessSync(folder, constants.W_OK)
   } catch {
     throw new CliError(exitCodes.refused, 'FILE_NOT_WRITABLE', `This user cannot write to ${folder}.`, {
-      hints: ['Run it as the owner of the program: sudo otpd upgrade'],
+      hints: [`Run it as the owner of the program: sudo ${ownCommand}`],
     })
   }
   return { path, keptFolder }
 }
 
-/** Returns the command that upgrades a program: that of its package manager, if one owns it. */
-export const upgradeCommand = (executable: string): string =>
-  managerCommand(realpathSync(executable)) ?? 'otpd upgrade'
+/** Returns the command that upgrades a program: that of its package manager, if one owns it, otherwise its own. */
+export const upgradeCommand = (executable: string, ownCommand: string): string =>
+  managerCommand(realpathSync(executable)) ?? ownCommand
 
 /** Returns the command that upgrades a program of a package manager; undefined for any other. */
 function managerCommand(path: string): string | undefined {

@@ -54,6 +54,9 @@ const filesBesideProgram = () => readdirSync(dirname(bed.installed))
 test('tells whether there is a newer release', async () => {
   const newer = await upgrade(['--check', '--allow-unsigned'])
   expect(newer).toMatchObject({ exitCode: 8, stdout: `otpd 9.9.9 can be installed; this is ${version}.\n` })
+  const named = ['--from', bed.url, '--allow-unsigned']
+  const { stderr } = await upgrade(['--check', ...named], { env: { OTPD_DOWNLOAD_URL: '' } })
+  expect(stderr).toBe(`Next: otpd upgrade ${named.join(' ')}\n`)
   bed.publish(version, newProgram())
   expect(await upgrade(['--check', '--allow-unsigned'])).toMatchObject({
     exitCode: 0,
