@@ -1,6 +1,6 @@
 import { isFailing } from '../shared/failing-providers.ts'
 import type { Config } from '../config/config.ts'
-import { readGuardStatus } from '../domain/guard/status.ts'
+import { readGuardStatus, readSpentCaps } from '../domain/guard/status.ts'
 import type { GuardSettings } from '../domain/guard/settings.ts'
 import type { AlertCause, AlertKind } from '../domain/model/alert.ts'
 import type { Clock } from '../domain/model/clock.ts'
@@ -21,6 +21,7 @@ import {
   guardAlertCheck,
   lateBackupChecks,
   openCircuitCheck,
+  spentCapCheck,
 } from '../shared/operating-checks.ts'
 import type { World } from '../world/world.ts'
 import type { StoredNode } from './storage.ts'
@@ -53,7 +54,11 @@ export function createSharedObservers(needs: {
       async observe() {
         const { alerts } = await readGuardStatus(store, guardSettings(), clock.now())
         const countries = [...new Set(alerts.map(({ country }) => country))]
-        return countries.flatMap((country) => toCauses('guard', country, guardAlertCheck(country)))
+        const spent = await readSpentCaps(store, clock.now())
+        return [
+          ...countries.flatMap((country) => toCauses('guard', country, guardAlertCheck(country))),
+          ...spent.flatMap((cap) => toCauses('guard', cap, spentCapCheck(cap))),
+        ]
       },
     },
     {

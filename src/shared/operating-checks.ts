@@ -79,6 +79,14 @@ export const guardAlertCheck = (country: string): Check =>
     `Look at otpd logs --type guard.alert,otp.sent; to stop sending there at once: otpd guard deny ${country === 'pool' ? 'COUNTRY' : country}`,
   )
 
+/** Reports a daily limit of the installation that refuses messages. */
+export const spentCapCheck = (cap: 'TOTAL_DAILY' | 'SPEND_DAILY'): Check =>
+  fault(
+    'daily limit',
+    `guard.${cap === 'TOTAL_DAILY' ? 'totalPerDay' : 'spendPerDay'} is used up: codes are refused until 00:00 UTC`,
+    'See where they went: otpd analytics --by country; to send more today, raise it in [guard], then: systemctl reload otpd',
+  )
+
 /** Reports a node that did not stop, and was not seen lately. */
 export const goneNodeCheck = ({ name, seenAt }: { name: string; seenAt: number }, nowMs: number): Check =>
   warning(

@@ -300,6 +300,33 @@ describeEachDatabase('a day with every fault', (database) => {
     await store.write((tx) => tx.providerCircuits.remove(circuit))
   })
 
+  test('reports a daily limit of the installation while it refuses messages', async () => {
+    const { store, clock } = service
+    const guard = createSharedObservers({
+      store,
+      clock,
+      guardSettings: service.services.guard.settings,
+      providers: () => [],
+      listNodes: async () => [],
+      nextTurn: async () => {},
+    }).find(({ kind }) => kind === 'guard')
+    const decide = (counts: { flagged: number; blocked: number }) => {
+      const decision = { hour: Math.floor(clock.now() / hourMs), rule: 'SPEND_DAILY', country: 'DE' } as const
+      const decisions = new Map([['DE', { ...decision, ...counts }]])
+      return store.write((tx) => tx.guard.apply({ ...noGuardChanges(), decisions }))
+    }
+    const observe = async () =>
+      (await guard?.observe())
+        ?.filter(({ subject }) => subject === 'SPEND_DAILY')
+        .map(({ severity }) => severity)
+    await decide({ flagged: 1, blocked: 0 })
+    expect(await observe()).toEqual([])
+    await decide({ flagged: 0, blocked: 1 })
+    expect(await observe()).toEqual(['critical'])
+    clock.advance(hourMs)
+    expect(await observe()).toEqual([])
+  })
+
   test('does not judge a day before its codes can be entered', async () => {
     const { store } = service
     const owner = await service.createDeveloper()

@@ -139,6 +139,15 @@ async function readUsage(
   return usage
 }
 
+/** Rules that limit what the installation sends in a day. */
+const dailyCaps = ['TOTAL_DAILY', 'SPEND_DAILY'] as const
+
+/** Lists the daily limits of the installation that have refused messages in this hour. */
+export async function readSpentCaps(store: Store<'guard'>, now: number) {
+  const decisions = await store.read.guard.decisions(Math.floor(now / hourMs))
+  return dailyCaps.filter((cap) => decisions.some(({ rule, blocked }) => rule === cap && blocked > 0))
+}
+
 const share = ({ unverified, allowance }: PoolUsage) => unverified / allowance
 const byUse = (a: CountryUsage, b: CountryUsage) => share(b) - share(a) || (a.country < b.country ? -1 : 1)
 

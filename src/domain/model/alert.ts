@@ -21,7 +21,7 @@ export type AlertSeverity = (typeof alertSeverities)[number]
 /** Identifies an alert: there is at most one of each kind and subject. */
 export type AlertKey = {
   kind: AlertKind
-  /** The country, provider, node or endpoint that it is about; '' where there is only one. */
+  /** The country, limit, provider, node or endpoint that it is about; '' where there is only one. */
   subject: string
 }
 
