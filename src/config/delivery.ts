@@ -34,12 +34,13 @@ export function readDelivery(
   for (const table of collectTables(reader, entries, 'providers')) {
     const name = readName(table)
     const kind = readKind(table)
-    if (name !== undefined) names.set(name, kind && { kind, channels: kind.channels })
+    if (name !== undefined) names.set(name, kind && { kind, channels: kind.channels, values: {} })
     if (name !== undefined && kind) {
       reader.values.push({ setting: `providers.${name}.kind`, value: kind.kind, origin: table.source })
     }
     const values = kind && readValues(table, kind, name ?? '?')
-    if (name !== undefined && values) names.set(name, { kind, channels: enabledChannels(kind, values) })
+    if (name !== undefined && values)
+      names.set(name, { kind, channels: enabledChannels(kind, values), values })
     const failoverOnBlock = readSwitch(table, 'failoverOnBlock', name ?? '?')
     const feedback = readSwitch(table, 'feedback', name ?? '?')
     const prices = readPrices(reader, input, table, name ?? '?')

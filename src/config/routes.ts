@@ -1,4 +1,4 @@
-import type { ProviderKind } from '../delivery/kit/provider-kinds.ts'
+import { findChannelNeeds, type ProviderKind } from '../delivery/kit/provider-kinds.ts'
 import { inboxProvider, type Route } from '../domain/model/delivery.ts'
 import { hasCallingCode } from '../domain/model/numbering-plans.ts'
 import { findCountry, isKnownCountry } from '../domain/model/phone.ts'
@@ -19,7 +19,11 @@ const routeKeys: readonly string[] = [
 ]
 
 /** A provider as routes see it; its channels are all of its kind if its settings have problems of their own. */
-export type RoutableProvider = { kind: ProviderKind; channels: readonly Channel[] }
+export type RoutableProvider = {
+  kind: ProviderKind
+  channels: readonly Channel[]
+  values: Readonly<Record<string, string>>
+}
 
 /**
  * Reads the `[[routes]]` tables in file order, which is the order in which routes and channels are tried.
@@ -160,13 +164,15 @@ export function readRoutes(
     const [name] = providerNames
     const [first] = found
     if (name === undefined || !first || found.some((one) => !one || one.channels.includes(channel))) return
-    const setting = first.kind.channelSettings?.[channel]
+    const { isChosen, lacked } = findChannelNeeds(first.kind, first.values, channel)
+    const missing = [
+      ...(isChosen ? [] : [`${channel} to the channels of ${name}`]),
+      ...(lacked === undefined ? [] : [`${lacked} to ${name}`]),
+    ]
     report(
       source,
       `No provider of the route is set up for ${channel}.`,
-      setting === undefined
-        ? `Add ${channel} to the channels of ${name}, or remove the route.`
-        : `Add ${setting} to ${name}, or remove the route.`,
+      `Add ${missing.join(' and ')}, or remove the route.`,
     )
   }
 }

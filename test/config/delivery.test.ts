@@ -242,6 +242,24 @@ providers = ["verify"]
   ])
 })
 
+test.each([
+  ['', 'rcs to the channels of verify and rcsFrom to verify'],
+  ['rcsFrom = "Acme"\n', 'rcs to the channels of verify'],
+  ['channels = "sms, rcs"\n', 'rcsFrom to verify'],
+])('a provider with %j is not set up for a channel that needs a setting, too', (settings, missing) => {
+  const text = `[[providers]]
+name = "verify"
+kind = "vonage-verify"
+apiKey = "abcd1234"
+apiSecretFile = "secrets/twilio"
+brand = "Acme"
+${settings}[[routes]]
+channel = "rcs"
+providers = ["verify"]
+`
+  expect(at(text, { files }).problems).toMatchObject([{ remedy: `Add ${missing}, or remove the route.` }])
+})
+
 test('routes keep the order of the file', () => {
   const text = `${main}
 [[routes]]

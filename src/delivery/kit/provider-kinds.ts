@@ -98,16 +98,26 @@ export function defineKind<const Fields extends SettingFields>(
 }
 
 /** Lists the channels that the settings of a provider enable: of those that it names, the ones whose own setting is there. */
-export function enabledChannels(
+export const enabledChannels = (
+  kind: Pick<ProviderKind, 'channels' | 'channelSettings' | 'fields'>,
+  values: Readonly<Record<string, string>>,
+): Channel[] =>
+  allChannels.filter((channel) => {
+    const { isChosen, lacked } = findChannelNeeds(kind, values, channel)
+    return isChosen && lacked === undefined
+  })
+
+/** Tells whether settings choose a channel, and names the setting of its own that they lack. */
+export function findChannelNeeds(
   { channels, channelSettings = {}, fields }: Pick<ProviderKind, 'channels' | 'channelSettings' | 'fields'>,
   values: Readonly<Record<string, string>>,
-): Channel[] {
+  channel: Channel,
+): { isChosen: boolean; lacked: string | undefined } {
   const named = values['channels'] ?? fields['channels']?.default
   const chosen: readonly string[] = named === undefined ? channels : named.split(/\s*,\s*/)
-  return allChannels.filter((channel) => {
-    const setting = channelSettings[channel]
-    return chosen.includes(channel) && (setting === undefined || values[setting] !== undefined)
-  })
+  const setting = channelSettings[channel]
+  const isLacked = setting !== undefined && values[setting] === undefined
+  return { isChosen: chosen.includes(channel), lacked: isLacked ? setting : undefined }
 }
 
 type SettingFault = { name: string; fault: string; remedy: string }
