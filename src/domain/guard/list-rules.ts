@@ -12,7 +12,7 @@ import { isKnownCountry, noCountry, tryParsePhone } from '../model/phone.ts'
 import { tryParseTypedPhone } from '../model/typed-phone.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
-import { findPhoneRule } from './listing.ts'
+import { findPhoneRule, subjectOf } from './listing.ts'
 
 const lifetimeMaxMs = 3650 * dayMs
 
@@ -63,8 +63,8 @@ export function createListRuleService(needs: {
     },
 
     /**
-     * Creates a rule, and replaces one for the same value and application. Atomic: the developer is locked while the rules
-     * are counted, so that the limit holds.
+     * Creates a rule, and replaces one that concerns the same and the same application. Atomic: the developer is locked while
+     * the rules are counted, so that the limit holds.
      *
      * @throws INVALID_ARGUMENT the value is none of its target or country, or the expiry is in the past; NOT_FOUND the application
      *   does not exist or is another developer's; CONFLICT (GUARD_RULE_LIMIT_REACHED)
@@ -82,11 +82,11 @@ export function createListRuleService(needs: {
         const isOwn =
           appId === null || (isId('app', appId) && (await tx.applications.find(developer.id, appId)))
         if (!isOwn) throw notFound('application')
+        const rule: ListRule = { id: newId('rul'), effect, target, value, appId, createdAt: now, expiresAt }
         const others = unexpired(await tx.listRules.list(developer.id), now).filter(
-          (rule) => rule.target !== target || rule.value !== value || rule.appId !== appId,
+          (one) => subjectOf(one) !== subjectOf(rule) || one.appId !== appId,
         )
         if (others.length >= listRulesMax) throw limitReached()
-        const rule: ListRule = { id: newId('rul'), effect, target, value, appId, createdAt: now, expiresAt }
         await tx.listRules.save(developer.id, [rule, ...others])
         await addAuditEntry(tx, developer, 'guard_rule.created', rule)
         return rule

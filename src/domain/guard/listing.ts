@@ -1,13 +1,15 @@
 import type { Listing, ListRule } from '../model/list-rule.ts'
 import type { Sender } from '../model/guard.ts'
 import { parseRange, rangeTest } from '../model/network.ts'
-import { noCountry } from '../model/phone.ts'
+import { canonicalPhone, noCountry } from '../model/phone.ts'
 import type { OtpRequest } from '../model/request.ts'
 
 /** Fields of a message that rules match. */
 type ListedMessage = Pick<OtpRequest, 'appId' | 'phone' | 'country' | 'clientIp'>
 
-const keyOf = ({ target, value }: Pick<ListRule, 'target' | 'value'>) => `${target} ${value}`
+/** Says what a rule concerns: the same for all spellings of a phone, which reach one subscriber. */
+export const subjectOf = ({ target, value }: Pick<ListRule, 'target' | 'value'>) =>
+  `${target} ${target === 'phone' ? canonicalPhone(value) : value}`
 const ownFirst = (a: ListRule, b: ListRule) => Number(a.appId === null) - Number(b.appId === null)
 
 /** Lists are replaced whole when a rule changes, so each list needs one index. */
@@ -21,8 +23,8 @@ function indexFor(rules: readonly ListRule[]) {
 
 /** Creates an index of rules. @param rules those of one application first */
 const createIndex = (rules: readonly ListRule[]) => ({
-  /** By target and value. */
-  destinations: Map.groupBy(rules, keyOf),
+  /** By what they concern. */
+  destinations: Map.groupBy(rules, subjectOf),
   /** The narrowest first. */
   networks: rules
     .filter(({ target }) => target === 'network')
@@ -40,7 +42,7 @@ export const findPhoneRule = (
   now: number,
 ): ListRule | undefined =>
   indexFor(rules)
-    .destinations.get(keyOf({ target: 'phone', value: phone }))
+    .destinations.get(subjectOf({ target: 'phone', value: phone }))
     ?.find(appliesTo(appId, now))
 
 /**
@@ -54,7 +56,7 @@ export function findListing(rules: readonly ListRule[], message: ListedMessage, 
   const { appId, phone, country, clientIp } = message
   const applies = appliesTo(appId, now)
   const find = (target: ListRule['target'], value: string) =>
-    destinations.get(keyOf({ target, value }))?.find(applies)
+    destinations.get(subjectOf({ target, value }))?.find(applies)
 
   function findDestination(): ListRule | undefined {
     const exact = find('phone', phone)

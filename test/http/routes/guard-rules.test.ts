@@ -148,6 +148,17 @@ describeEachDatabase('rules that allow and deny', (database) => {
     await removeAll()
   })
 
+  test('a phone is denied in all its spellings, and has one rule', async () => {
+    const [long, short] = ['+5511987654321', '+551187654321']
+    await create({ effect: 'deny', value: long })
+    for (const phone of [long, short])
+      expect(await detailOf(await otp.send(app, { phone }))).toBe('DENY_RULE')
+    await create({ effect: 'allow', value: short })
+    expect((await list()).data).toMatchObject([{ effect: 'allow', value: short }])
+    for (const phone of [long, short]) expect((await otp.send(app, { phone })).status).toBe(201)
+    await removeAll()
+  })
+
   test('a rule of one application leaves the others, and one of a developer leaves other developers', async () => {
     const second = await service.createApplication(ada)
     const bob = await service.createDeveloper()
