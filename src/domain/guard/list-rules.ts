@@ -8,7 +8,7 @@ import { isId, type NewId } from '../model/ids.ts'
 import { listRulesMax, type ListRule, type RuleTarget } from '../model/list-rule.ts'
 import { canonicalRange } from '../model/network.ts'
 import { readIdCursor, toPage, type Page, type PageRequest } from '../model/pagination.ts'
-import { isKnownCountry, noCountry, tryParsePhone } from '../model/phone.ts'
+import { isFirstDigits, isKnownCountry, noCountry, tryParsePhone } from '../model/phone.ts'
 import { tryParseTypedPhone } from '../model/typed-phone.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
@@ -147,11 +147,12 @@ function describeRule({ effect, target, value, appId, expiresAt }: ListRule): st
   return `${effect} ${target}${shown}${application}${end}`
 }
 
-/** Tells what a value names: `+1415*` is a prefix, as is every text that begins like a phone and is none. */
+/** Tells what a value names: `+1415*` is a prefix, as is every text that begins like phones and names none of them. */
 function readTarget(text: string): RuleTarget {
   if (/^[A-Za-z]{2}$/.test(text) || text === noCountry) return 'country'
   if (canonicalRange(text) !== undefined) return 'network'
-  return tryParsePhone(text) ? 'phone' : 'prefix'
+  const phone = tryParsePhone(text)?.phone
+  return phone !== undefined && !isFirstDigits(phone) ? 'phone' : 'prefix'
 }
 
 /** Reads a phone as it is written in its country. @throws INVALID_ARGUMENT */

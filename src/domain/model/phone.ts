@@ -90,6 +90,17 @@ export function findCountry(text: string): string | undefined {
 /** Tells whether a number is +1 NXX 555-0100 to 0199, which the North American Numbering Plan reserves for fiction. */
 export const isFictionalPhone = (phone: string) => /^\+1[0-9]{3}55501[0-9]{2}$/.test(phone)
 
+/**
+ * Tells whether a number is rather the first digits of others: it is in no assigned range, and a longer one is possible. Some
+ * countries have numbers of many lengths: +49 15123 may be one, and is how 10 million mobile numbers begin.
+ *
+ * @param phone E.164
+ */
+export function isFirstDigits(phone: string): boolean {
+  const isAssigned = parsePhoneNumberFromString(phone, { extract: false })?.isValid() === true
+  return !isAssigned && phoneSpellings(phone).length === 1 && tryParsePhone(`${phone}0`) !== undefined
+}
+
 /** As `tryParsePhone`. @throws INVALID_PHONE_NUMBER */
 export function parsePhone(text: string): Phone {
   const phone = tryParsePhone(text)

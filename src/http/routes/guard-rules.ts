@@ -41,7 +41,8 @@ const newGuardRule = object({
   effect,
   target: Type.Optional({
     ...target,
-    description: 'What the value names. If omitted, the value tells: `+1415*` is always a prefix.',
+    description:
+      'What the value names. If omitted, the value tells: `+1415*` is always a prefix, and so is `+4915123`: no phone has this number, and longer ones begin with it.',
   }),
   value: { ...visibleText(50, 'Expected 1 to 50 characters'), description: valueText },
   country: Type.Optional(

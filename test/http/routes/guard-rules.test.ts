@@ -148,6 +148,16 @@ describeEachDatabase('rules that allow and deny', (database) => {
     await removeAll()
   })
 
+  test('the first digits of phones are a prefix, even if so few may be a number of their country', async () => {
+    await create({ effect: 'deny', value: '+4915123' })
+    expect((await list()).data).toMatchObject([{ target: 'prefix', value: '+4915123' }])
+    expect(await detailOf(await otp.send(app, { phone: '+4915123456789' }))).toBe('DENY_RULE')
+    const phones = ['+4915123456789', '+447700900123', '+551187654321', '+8613812345678', '+88213300024']
+    for (const value of phones)
+      expect((await create({ effect: 'allow', value })).data).toMatchObject({ target: 'phone', value })
+    await removeAll()
+  })
+
   test('a phone is denied in all its spellings, and has one rule', async () => {
     const [long, short] = ['+5511987654321', '+551187654321']
     await create({ effect: 'deny', value: long })
