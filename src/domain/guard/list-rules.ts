@@ -8,7 +8,7 @@ import { isId, type NewId } from '../model/ids.ts'
 import { listRulesMax, type ListRule, type RuleTarget } from '../model/list-rule.ts'
 import { canonicalRange } from '../model/network.ts'
 import { readIdCursor, toPage, type Page, type PageRequest } from '../model/pagination.ts'
-import { isFirstDigits, isKnownCountry, noCountry, tryParsePhone } from '../model/phone.ts'
+import { isFirstDigits, isKnownCountry, noCountry, normalizeCountry, tryParsePhone } from '../model/phone.ts'
 import { tryParseTypedPhone } from '../model/typed-phone.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
@@ -168,7 +168,7 @@ function canonicalValue(target: RuleTarget, text: string): string {
     .replaceAll(/[ \-.()]/g, '')
     .replace(/^00/, '+')
     .replace(/[*…]$/, '')
-  const country = text.toUpperCase()
+  const country = normalizeCountry(text)
   const readers: Record<RuleTarget, () => string | undefined> = {
     phone: () => tryParsePhone(text)?.phone,
     prefix: () => (/^\+[1-9]\d{0,14}$/.test(compact) ? compact : undefined),

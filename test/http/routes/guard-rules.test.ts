@@ -158,6 +158,14 @@ describeEachDatabase('rules that allow and deny', (database) => {
     await removeAll()
   })
 
+  test('a country may have the code by which people know it', async () => {
+    expect((await create({ effect: 'deny', value: 'uk' })).data).toMatchObject({
+      target: 'country',
+      value: 'GB',
+    })
+    await removeAll()
+  })
+
   test('a phone is denied in all its spellings, and has one rule', async () => {
     const [long, short] = ['+5511987654321', '+551187654321']
     await create({ effect: 'deny', value: long })
