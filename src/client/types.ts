@@ -11,7 +11,10 @@ export type Target = { requestId: string } | TypedPhone
 /** A payment. Its code is right only together with it. */
 export type PaymentVariables = { amount: string; payee: string }
 
-/** A code to check. With a phone, tell who checks: a stranger's wrong codes then spend none of the owner's attempts. */
+/**
+ * A code to check. With a phone, tell who checks: a stranger's wrong codes then count for the limit of strangers. Each takes
+ * one of the five attempts of the code all the same.
+ */
 export type CheckInput = Target & {
   code: string
   /** As in the send: with others, or without them, the code is wrong. */

@@ -200,7 +200,7 @@ export function otpOperationRoutes(services: {
           clientIp: Type.Optional({
             ...sendFields.clientIp,
             description:
-              "End user's IP address. With phone, send it or deviceId: wrong codes of a stranger then do not spend the attempts of the owner of the phone.",
+              "End user's IP address. With phone, send it or deviceId: wrong codes of a stranger then count for the limit of strangers, not for that of the owner of the phone. Each takes one of the five attempts of the code all the same.",
           }),
           deviceId: Type.Optional({ ...deviceId, description: 'As in a send. Used with phone.' }),
           code: Type.String({ pattern: codePattern, errorText: 'Expected six digits' }),
