@@ -76,7 +76,7 @@ export const guardAlertCheck = (country: string): Check =>
   warning(
     'guard alert',
     `${country === 'pool' ? 'many countries' : country}: more messages than usual are not verified, which may be SMS pumping`,
-    `Look at otpd logs --type guard.alert,otp.sent; to stop sending there at once: otpd guard deny ${country === 'pool' ? 'COUNTRY' : country}`,
+    `Look at otpd logs --type guard.alert,otp.sent,message.sent; to stop sending there at once: otpd guard deny ${country === 'pool' ? 'COUNTRY' : country}`,
   )
 
 /** Reports a daily limit of the installation that refuses messages. */

@@ -31,12 +31,16 @@ export const guardScreen: Screen = {
     'otpd guard rules',
     'otpd guard allow PHONE --for 24h --app APP',
     'otpd guard deny PREFIX',
-    'otpd logs --type otp.blocked,guard.flagged,guard.alert',
+    'otpd logs --type otp.blocked,guard.flagged,guard.alert,message.undelivered',
   ],
   View: GuardView,
 }
 
-const guardTypes = 'otp.blocked,guard.flagged,guard.alert'
+const guardTypes = 'otp.blocked,guard.flagged,guard.alert,message.undelivered'
+
+/** Tells an entry of the guard from that of a code of another system which a provider or a network refused. */
+const isOfGuard = ({ type, detail }: LogEntry) =>
+  type !== 'message.undelivered' || detail?.startsWith('blocked ') === true
 
 function GuardView({ width, height }: ScreenProps) {
   const [isOpen, setOpen] = useState(false)
@@ -78,15 +82,16 @@ function GuardDecisions({ guard, ownRules, width, height, open }: Props & { open
   const environment = useOnlyEnvironment()
   const query = { type: guardTypes, limit: '200', order: 'desc', environment } as const
   const decisions = useResource('/v1/logs', { query })
+  const entries = decisions.data?.filter(isOfGuard) ?? []
   const ownLines = ruleLines(ownRules, { theme, nowMs, applicationName, formatPhone }, rulesMax)
   // Half of the screen at most, or what the decisions leave: the rules do not change, and the decisions do.
-  const roomForRules = Math.max(3, Math.floor(height / 2), height - 4 - (decisions.data?.length ?? 0))
+  const roomForRules = Math.max(3, Math.floor(height / 2), height - 4 - entries.length)
   const drawRules = (isShort: boolean) => guardLines(guard, { ownLines, width, theme, nowMs, isShort })
   const lines = drawRules(false)
   const top = lines.length <= roomForRules ? lines : firstLines(drawRules(true), roomForRules, theme)
   const list = useList({
     name: 'guard',
-    rows: decisions.data ?? [],
+    rows: entries,
     height: height - top.length - 2,
     getRowId: ({ id }) => id,
     getFilterText: ({ type, phone, detail, appId }) =>

@@ -51,6 +51,7 @@ const olderProvider = {
   retryAt: null,
 }
 let providers: object[] = []
+let logs: Array<Record<string, string | null> & { type: string }> = []
 
 const failedLogin = {
   id: 'aud_1',
@@ -69,6 +70,7 @@ const failedLogin = {
 
 const server = createScriptedServer(({ path }) => {
   if (path.startsWith('/v1/logs/stream')) return errorResponse(503, 'UNAVAILABLE', 'Not now.')
+  if (path.startsWith('/v1/logs?')) return pageResponse(...logs.filter(({ type }) => path.includes(type)))
   if (path.startsWith('/v1/analytics/summary')) return Response.json({ data: summary })
   if (path.startsWith('/v1/developer/me')) return Response.json({ data: profile })
   if (path.startsWith('/v1/guard/rules')) return errorResponse(404, 'NOT_FOUND', 'No such route.')
@@ -109,6 +111,19 @@ test('shows what countries got of codes of other systems', async () => {
   app.console.go('guard')
   await app.waitForText(/NL +120 of 300 codes of other systems/)
   app.close()
+})
+
+test('shows codes of other systems that the guard refused, and none that a network did', async () => {
+  const entry = { appId: null, status: null, at: '2026-11-20T12:00:00.000Z', type: 'message.undelivered' }
+  logs = [
+    { ...entry, id: '2', requestId: 'msg_2', phone: '+14155550102', detail: 'blocked RELAY_VOLUME' },
+    { ...entry, id: '1', requestId: 'msg_1', phone: '+14155550101', detail: 'blocked_by_carrier' },
+  ]
+  const app = renderApp()
+  app.console.go('guard')
+  await app.waitForText('blocked RELAY_VOLUME')
+  expect(app.frame()).not.toContain('blocked_by_carrier')
+  logs = []
 })
 
 test('asks again before a guard rule for a whole calling code', async () => {
