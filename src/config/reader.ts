@@ -171,6 +171,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     if (fileKeys.includes(key) || namedTables.includes(entry.path[0] ?? '')) return
     if (isSection && isTable(entry.value)) return
     const list = listedKeys.get(key)
+    const table = isSection ? `Write [${key}], and its settings below it.` : undefined
     const nonFileSetting = settingList.find(({ name, notInFile }) => notInFile && isNear(key, name))
     const remedy = nonFileSetting
       ? `It cannot be set in the file: use ${nonFileSetting.variable}.`
@@ -178,7 +179,8 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     report(
       formatSource(entry),
       `There is no setting ${key}.`,
-      remedy ??
+      table ??
+        remedy ??
         (list ? `Write it below [[${list}]].` : suggest(key, [...fileKeys, ...planKeys])) ??
         'Remove the line.',
     )
