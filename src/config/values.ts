@@ -109,7 +109,7 @@ export function parseProviderUrl(text: string): Parsed<string> {
   if ('fault' in url) return url
   if (isSafeUrl(text)) return { value: text }
   return {
-    fault: 'Keys fetched over plain http can be forged.',
+    fault: 'An answer over plain http can be forged.',
     remedy: 'Use https; http is allowed on loopback only.',
   }
 }

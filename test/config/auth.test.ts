@@ -118,6 +118,7 @@ describe('the identity provider', () => {
   test('refuses keys over plain http', () => {
     const problem = requireProblem(loadEnv({ ...env, OTPD_OIDC_JWKS_URI: 'http://id.example.com/keys' }))
     expect(problem.source).toBe('OTPD_OIDC_JWKS_URI')
+    expect(problem.message).toBe('An answer over plain http can be forged.')
   })
 
   test.each<Record<string, string>>([{}, { OTPD_OIDC_AUDIENCE: '' }, { OTPD_OIDC_AUDIENCE: ' , ' }])(
