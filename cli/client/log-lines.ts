@@ -136,7 +136,9 @@ export function refusedText({ at, reason, count, since, nextAt }: LogEntry): str
   if (count === undefined || since === undefined || nextAt === undefined) return undefined
   const time = (iso: string) => recentTime(iso, Date.parse(at))
   const sends = count === 1 ? '1 send refused' : `${count} sends refused since ${time(since)}`
-  return `${sends}, next at ${time(nextAt)} (${reason ?? ''})`
+  // After a challenge it may come again at once.
+  const needsChallenge = reason === 'CHALLENGE_REQUIRED' || reason === 'CHALLENGE_FAILED'
+  return `${sends}${needsChallenge ? '' : `, next at ${time(nextAt)}`} (${reason ?? ''})`
 }
 
 const outcomes = {

@@ -120,6 +120,18 @@ describe('the summary of a request', () => {
       ],
       `and has expired. 2 sends refused since ${time(30_000)}, next at ${time(300_000)} (PHONE_SEND_BUDGET).`,
     ],
+    ...['CHALLENGE_REQUIRED', 'CHALLENGE_FAILED'].map(
+      (reason): [string, Partial<OtpRequest>, RequestEvent[], string] => [
+        `followed by a send that was refused with ${reason}`,
+        { status: 'expired' },
+        [
+          sent,
+          accepted,
+          event('otp.refused', 60_000, { reason, count: 1, since: at(60_000), nextAt: at(60_000) }),
+        ],
+        `and has expired. 1 send refused (${reason}).`,
+      ],
+    ),
     ['verified', { status: 'verified', verifiedAt: at(12_000) }, [sent], 'Verified 12 s after it was sent.'],
     [
       'verified at once',
