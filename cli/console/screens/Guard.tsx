@@ -103,7 +103,9 @@ function GuardDecisions({ guard, ownRules, width, height, open }: Props & { open
     allow: () => openDialog(addRuleDialog(console, 'allow', list.selected?.phone ?? '')),
     deny: () => openDialog(addRuleDialog(console, 'deny', list.selected?.phone ?? '')),
     remove:
-      ownRules.length === 0 ? undefined : () => openDialog(removeRuleDialog(console, ownRules, formatPhone)),
+      ownRules.length === 0
+        ? undefined
+        : () => openDialog(removeRuleDialog(console, ownRules, formatPhone, applicationName)),
     rules: open,
   })
   const columns: Column<LogEntry>[] = [

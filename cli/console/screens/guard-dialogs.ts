@@ -50,11 +50,13 @@ export const removeRuleDialog = (
   { api, toast, openDialog }: Pick<Console, 'api' | 'toast' | 'openDialog'>,
   rules: readonly GuardListRule[],
   formatPhone: (phone: string) => string,
+  applicationName: (appId: string) => string,
 ): Dialog => ({
   kind: 'pick',
   title: 'Remove a rule',
-  choices: rules.map(({ id, effect, target, value }) => {
-    const label = `${effect} ${target === 'phone' ? formatPhone(value) : value}`
+  choices: rules.map(({ id, effect, target, value, appId }) => {
+    const application = appId === null ? '' : `, ${applicationName(appId)}`
+    const label = `${effect} ${target === 'phone' ? formatPhone(value) : value}${application}`
     return {
       kind: target,
       label,

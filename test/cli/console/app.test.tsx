@@ -50,6 +50,7 @@ const olderProvider = {
   failure: null,
   retryAt: null,
 }
+let rules: object[] = []
 let providers: object[] = []
 let logs: Array<Record<string, string | null> & { type: string }> = []
 
@@ -73,6 +74,7 @@ const server = createScriptedServer(({ path }) => {
   if (path.startsWith('/v1/logs?')) return pageResponse(...logs.filter(({ type }) => path.includes(type)))
   if (path.startsWith('/v1/analytics/summary')) return Response.json({ data: summary })
   if (path.startsWith('/v1/developer/me')) return Response.json({ data: profile })
+  if (path.startsWith('/v1/guard/rules?')) return pageResponse(...rules)
   if (path.startsWith('/v1/guard/rules')) return errorResponse(404, 'NOT_FOUND', 'No such route.')
   if (path.startsWith('/v1/guard')) return Response.json({ data: guard })
   if (path.startsWith('/v1/audit')) return pageResponse(failedLogin)
@@ -137,6 +139,21 @@ test('asks again before a guard rule for a whole calling code', async () => {
   // The scripted server has no rules: it answers once they are asked for.
   app.press('+', '1', 'enter')
   await app.waitForText('No such route.')
+})
+
+test('names the application of a guard rule to remove', async () => {
+  const rule = { effect: 'deny', target: 'prefix', value: '+882', expiresAt: null }
+  rules = [
+    { ...rule, id: 'rul_1', appId: null },
+    { ...rule, id: 'rul_2', appId: 'app_web' },
+  ]
+  const app = renderApp()
+  app.console.go('guard')
+  await app.waitForText('D remove')
+  app.press('D')
+  await app.waitForText(/deny \+882 +prefix/)
+  await app.waitForText(/deny \+882, app_web +prefix/)
+  rules = []
 })
 
 test('shows the challenge of a guard that enforces', async () => {
