@@ -112,7 +112,7 @@ export function otpDeliverRoute(services: {
           operationId: 'reportDeliveredCode',
           summary: 'Report whether a code of your own was entered',
           description:
-            'Tells the guard, within 24 hours of `POST /v1/otp/deliver`, whether your user entered the code. `verified` counts as a verification: the message is no longer an unverified one, and the phone becomes a user, as evidence for its country, prefix and network, and always gets its code for 180 days. The same outcome again changes nothing. `failed` may become `verified`, because a user who mistypes a code may enter it again; `verified` is final. Does not count for the limits.',
+            'Tells the guard, within 24 hours of `POST /v1/otp/deliver`, whether your user entered the code. `verified` counts as a verification: the message is no longer an unverified one, and the phone becomes a user, as evidence for its country, prefix and network, and passes all allowances for 180 days. The same outcome again changes nothing. `failed` may become `verified`, because a user who mistypes a code may enter it again; `verified` is final. Does not count for the limits.',
         },
       },
     )
