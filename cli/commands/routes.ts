@@ -34,7 +34,7 @@ export function addRoutesCommands(program: CliCommand) {
 
 function routesText(rows: RouteState[], { formatTable, paint }: Output): string {
   if (rows.length === 0)
-    return 'No codes sent by providers yet: countries appear once codes there were verified or expired.'
+    return 'No codes from providers yet: countries appear once some are verified or expire.'
   const table = formatTable(
     [
       'COUNTRY',

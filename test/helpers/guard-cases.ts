@@ -2,7 +2,7 @@ import type { CommandCase, CommandContext } from './command-case.ts'
 
 /** The commands for routes, alerts and the guard: of the host, and of rules that allow and deny. */
 export const guardCases: [string, (context: CommandContext) => CommandCase][] = [
-  ['routes', () => ({ args: [], stdout: /^No codes sent by providers yet: |^COUNTRY / })],
+  ['routes', () => ({ args: [], stdout: /^No codes from providers yet: |^COUNTRY / })],
   [
     'routes explain',
     ({ requestId }) => ({ args: [requestId], stdout: /^No provider was asked: /, json: 'own' }),
