@@ -22,13 +22,14 @@ export const ApplicationsContext = createContext<Applications>({
 /** Returns every application of the developer. All components share one poll. */
 export const useApplications = () => useContext(ApplicationsContext)
 
-/** Returns the rows whose application belongs to the environment that is shown; undefined while either is not loaded. */
-export function useRowsShown<Row extends { appId: string | null }>(rows: Row[] | undefined) {
+/** Returns the rows whose application belongs to the environment that is shown; they need the applications, too. */
+export function useRowsShown<Row extends { appId: string | null }>(rows: Polled<Row[]>): Polled<Row[]> {
   const environment = useOnlyEnvironment()
-  const { data: applications } = useApplications()
-  if (environment === undefined) return rows
-  const shown = applications?.filter((one) => one.environment === environment).map(({ id }) => id)
-  return shown && rows?.filter(({ appId }) => appId !== null && shown.includes(appId))
+  const { data: applications, error } = useApplications()
+  if (environment === undefined || rows.data === undefined) return rows
+  if (applications === undefined) return { data: undefined, error }
+  const shown = applications.filter((one) => one.environment === environment).map(({ id }) => id)
+  return { ...rows, data: rows.data.filter(({ appId }) => appId !== null && shown.includes(appId)) }
 }
 
 /** Polls the applications; called once, by the root component. */

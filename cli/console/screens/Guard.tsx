@@ -23,6 +23,8 @@ import type { Theme } from '../theme.ts'
 import { addRuleDialog, removeRuleDialog } from './guard-dialogs.ts'
 import { useResource } from '../hooks/use-resource.ts'
 
+const guardTypes = 'otp.blocked,guard.flagged,guard.alert,message.undelivered'
+
 /** Screen with the guard against SMS pumping: its rules, its alerts, and the messages that it flagged or blocked. */
 export const guardScreen: Screen = {
   title: 'Guard',
@@ -31,12 +33,10 @@ export const guardScreen: Screen = {
     'otpd guard rules',
     'otpd guard allow PHONE --for 24h --app APP',
     'otpd guard deny PREFIX',
-    'otpd logs --type otp.blocked,guard.flagged,guard.alert,message.undelivered',
+    `otpd logs --type ${guardTypes}`,
   ],
   View: GuardView,
 }
-
-const guardTypes = 'otp.blocked,guard.flagged,guard.alert,message.undelivered'
 
 /** Tells an entry of the guard from that of a code of another system which a provider or a network refused. */
 const isOfGuard = ({ type, detail }: LogEntry) =>

@@ -33,16 +33,14 @@ const empty = [
 function InboxView({ width, height, isCompact }: ScreenProps) {
   const { theme, copy, go } = useConsole()
   const { paint } = theme
-  const applications = useApplications()
-  const { applicationName, applicationCell } = applications
+  const { applicationName, applicationCell } = useApplications()
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
-  const inbox = useInbox()
-  const rows = useRowsShown(inbox.data)
+  const inbox = useRowsShown(useInbox())
   const messageHeight = isCompact ? 2 : 4
   const list = useList({
     name: 'inbox',
-    rows: rows ?? [],
+    rows: inbox.data ?? [],
     height: height - 1 - messageHeight,
     getRowId: ({ id }) => id,
     getFilterText: ({ phone, appId, code, requestId }) =>
@@ -53,10 +51,7 @@ function InboxView({ width, height, isCompact }: ScreenProps) {
     copy: code === null ? undefined : () => copy(code, 'code'),
     open: requestId === null ? undefined : () => go('otp', { requestId }),
   })
-  if (rows === undefined) {
-    const polled = inbox.data ? applications : inbox
-    return <LoadingOrError polled={polled} width={width} height={height} />
-  }
+  if (inbox.data === undefined) return <LoadingOrError polled={inbox} width={width} height={height} />
 
   const columns: Column<InboxItem>[] = [
     { title: 'SENT', width: 11, cell: ({ sentAt }) => recentTime(sentAt, nowMs) },

@@ -52,13 +52,11 @@ function Endpoints({
   open,
 }: ScreenProps & { open(open: OpenDelivery): void }) {
   const { api, theme, openDialog, copy, toast } = useConsole()
-  const polledApplications = useApplications()
-  const { data: applications, applicationName, applicationCell } = polledApplications
+  const { data: applications, applicationName, applicationCell } = useApplications()
   const [pane, setPane] = usePersistentState<'endpoints' | 'deliveries'>('webhooks pane', 'endpoints')
   const isEndpointsPane = pane === 'endpoints'
-  const webhooks = useResource('/v1/webhooks', { query: { limit: '200' } })
-  const shownRows = useRowsShown(webhooks.data)
-  const rows = shownRows ?? []
+  const webhooks = useRowsShown(useResource('/v1/webhooks', { query: { limit: '200' } }))
+  const rows = webhooks.data ?? []
   const isSplit = !isCompact && rows.length > 0
   const endpointsHeight = isSplit ? Math.min(Math.floor(height / 2), rows.length + 3) : height
   const list = useList({
@@ -97,10 +95,7 @@ function Endpoints({
     nextPane: isSplit && isEndpointsPane ? () => setPane('deliveries') : undefined,
     previousPane: isSplit && !isEndpointsPane ? () => setPane('endpoints') : undefined,
   })
-  if (shownRows === undefined) {
-    const polled = webhooks.data ? polledApplications : webhooks
-    return <LoadingOrError polled={polled} width={width} height={height} />
-  }
+  if (webhooks.data === undefined) return <LoadingOrError polled={webhooks} width={width} height={height} />
 
   const columns: Column<WebhookEndpoint>[] = [
     { title: 'URL', width: 24, grow: 3, cell: ({ url }) => url },
