@@ -27,7 +27,7 @@ export function breakdownText(by: string, rows: BreakdownRow[], { formatTable }:
     optional('MEDIAN'),
     optional('BLOCKED'),
   ]
-  // Requests whose messages went to the inbox have no provider and no channel.
+  // A request has no provider until one accepts its message; those of test applications have no channel either.
   const missing = by === 'country' ? 'unknown' : 'none'
   const cells = rows.map((row) => [
     nameOf(row, missing),

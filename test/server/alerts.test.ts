@@ -7,7 +7,8 @@ import { emailAlerts } from '../../src/delivery/alerts/email-alerts.ts'
 import { webhookAlerts } from '../../src/delivery/alerts/http-alerts.ts'
 import { createProviderHttp } from '../../src/delivery/kit/http-client.ts'
 import { noGuardChanges } from '../../src/domain/store/guard.ts'
-import { alertKinds } from '../../src/domain/model/alert.ts'
+import { alertKinds, type AlertKind } from '../../src/domain/model/alert.ts'
+import type { Clock } from '../../src/domain/model/clock.ts'
 import { createNoticeSender } from '../../src/domain/upkeep/alert-notices.ts'
 import { recordObservation } from '../../src/domain/upkeep/alerts.ts'
 import { createNodeObservers, createSharedObservers } from '../../src/server/alert-observations.ts'
@@ -279,20 +280,23 @@ describeEachDatabase('a day with every fault', (database) => {
     240_000,
   )
 
-  test('does not report a provider whose pause is over', async () => {
-    const { store, clock } = service
-    const observers = createSharedObservers({
-      store,
+  const observerOf = (wanted: AlertKind, clock: Clock = service.clock) =>
+    createSharedObservers({
+      store: service.store,
       clock,
       guardSettings: service.services.guard.settings,
       providers: () => ['main', 'spare'],
       listNodes: async () => [],
       nextTurn: async () => {},
-    })
+    }).find(({ kind }) => kind === wanted)
+
+  test('does not report a provider whose pause is over', async () => {
+    const { store, clock } = service
+    const providers = observerOf('provider')
     const circuit = { node: 'local', name: 'spare', openUntil: clock.now() + 1000 }
     const observe = async (failure: 'throttled' | 'provider_down') => {
       await store.write((tx) => tx.providerCircuits.put({ ...circuit, failure }))
-      return (await observers.find(({ kind }) => kind === 'provider')?.observe())?.length
+      return (await providers?.observe())?.length
     }
     expect(await observe('throttled')).toBe(1)
     clock.advance(1000)
@@ -302,14 +306,7 @@ describeEachDatabase('a day with every fault', (database) => {
 
   test('reports a daily limit of the installation while it refuses messages', async () => {
     const { store, clock } = service
-    const guard = createSharedObservers({
-      store,
-      clock,
-      guardSettings: service.services.guard.settings,
-      providers: () => [],
-      listNodes: async () => [],
-      nextTurn: async () => {},
-    }).find(({ kind }) => kind === 'guard')
+    const guard = observerOf('guard')
     const decide = (counts: { flagged: number; blocked: number }) => {
       const decision = { hour: Math.floor(clock.now() / hourMs), rule: 'SPEND_DAILY', country: 'DE' } as const
       const decisions = new Map([['DE', { ...decision, ...counts }]])
@@ -347,17 +344,8 @@ describeEachDatabase('a day with every fault', (database) => {
         })),
       ),
     )
-    const observe = async (minute: number) => {
-      const observers = createSharedObservers({
-        store,
-        clock: testClock(today * dayMs + minute * minuteMs),
-        guardSettings: service.services.guard.settings,
-        providers: () => [],
-        listNodes: async () => [],
-        nextTurn: async () => {},
-      })
-      return observers.find(({ kind }) => kind === 'conversion')?.observe()
-    }
+    const observe = (minute: number) =>
+      observerOf('conversion', testClock(today * dayMs + minute * minuteMs))?.observe()
     expect(await observe(1)).toEqual([])
     expect(await observe(9)).toEqual([])
     const [cause] = (await observe(10)) ?? []

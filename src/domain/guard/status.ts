@@ -7,7 +7,7 @@ import { hourMs, utcDay } from '../../shared/durations.ts'
 import { allowances, countryAllowance, namedBase, relayAllowance } from './allowances.ts'
 import type { GuardSettings } from './settings.ts'
 import { formatPrice } from '../model/price.ts'
-import { Subject } from './subject.ts'
+import { hourOf, Subject } from './subject.ts'
 
 /** An allowance of a developer for 24 hours, and its use. */
 type PoolUsage = { developerId: string; allowance: number; unverified: number }
@@ -83,7 +83,7 @@ export async function readGuardStatus(
   settings: GuardSettings,
   now: number,
 ): Promise<GuardStatus> {
-  const fromHour = Math.floor(now / hourMs) - 23
+  const fromHour = hourOf(now) - 23
   const decisions = await store.read.guard.decisions(fromHour)
   const sum = (rule: GuardRule, kind: 'flagged' | 'blocked') =>
     decisions.reduce((count, decision) => (decision.rule === rule ? count + decision[kind] : count), 0)
@@ -144,7 +144,7 @@ const dailyCaps = ['TOTAL_DAILY', 'SPEND_DAILY'] as const
 
 /** Lists the daily limits of the installation that have refused messages in this hour. */
 export async function readSpentCaps(store: Store<'guard'>, now: number) {
-  const decisions = await store.read.guard.decisions(Math.floor(now / hourMs))
+  const decisions = await store.read.guard.decisions(hourOf(now))
   return dailyCaps.filter((cap) => decisions.some(({ rule, blocked }) => rule === cap && blocked > 0))
 }
 
