@@ -26,10 +26,13 @@ export type PostgresOptions = {
 }
 
 const connectionsDefault = 9
-/** Groups of calls that run at the same time. */
-export const groupsMax = 3
-/** One more for other writes. They take turns, and leave one to groups and to urgent writes: see `createWriteTurns`. */
-const writersMax = groupsMax + 1
+/**
+ * Groups of calls that run at the same time: one reads its rows while the one before it commits. A third would wait for
+ * rows that both write, and make groups smaller, which cost the database more.
+ */
+export const groupsMax = 2
+/** Two more for other writes. They take turns, and leave one to groups and to urgent writes: see `createWriteTurns`. */
+const writersMax = groupsMax + 2
 export const acquireTimeoutDefaultMs = 2_000
 /** For an answer: a network that swallows packets ends no connection. Longer than the server's own time-outs. */
 const answerTimeoutMs = 5_000

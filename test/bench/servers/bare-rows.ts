@@ -3,7 +3,7 @@ import { createIds } from '../../../src/domain/model/ids.ts'
 
 // Upper limit of PostgreSQL on this machine: Bun's own server, JSON in and out, and only the rows of the request and of
 // its log entry, in the tables and indexes of otpd. All requests that wait share one statement, which is a transaction of
-// its own; three run at the same time, as in otpd. No authentication, validation, limits, locks, counters or messages.
+// its own; two run at the same time, as in otpd. No authentication, validation, limits, locks, counters or messages.
 //
 // A send inserts the request and its entry. A verification changes the request, and inserts its entry and the user.
 //
@@ -11,7 +11,7 @@ import { createIds } from '../../../src/domain/model/ids.ts'
 // sent so far.
 
 const connectionString = process.env['DATABASE_URL'] ?? ''
-const groupsMax = 3
+const groupsMax = 2
 const groupMax = 256
 
 const sendSql = `with given as (select * from unnest($1::text[], $2::text[]) as given(id, phone)),
