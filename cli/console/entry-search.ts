@@ -3,7 +3,7 @@ import { failureTypes, logTypes } from '../../src/shared/event-kinds.ts'
 import type { Application, AuditEntry } from '../client/resources.ts'
 import { isFullId } from '../client/find.ts'
 import type { LogSearch } from '../client/recent-log.ts'
-import { readLastDigits } from '../client/last-digits.ts'
+import { isLastDigits, readLastDigits } from '../client/last-digits.ts'
 import { readPhone } from './request-search.ts'
 
 type NamedApplication = Pick<Application, 'id' | 'name'>
@@ -30,10 +30,9 @@ export type LogQuery = Pick<LogSearch, 'appId' | 'phoneEnd' | 'requestId' | 'typ
 export function parseLogSearch(text: string, applications: readonly NamedApplication[]): LogQuery | null {
   const typed = text.trim()
   if (isFullId(typed, 'otp') || isFullId(typed, 'msg')) return { requestId: typed }
-  if (/^0[1-9][\d\s().-]{5,}$/.test(typed)) return { phoneEnd: readLastDigits(typed) }
+  if (isLastDigits(typed)) return { phoneEnd: readLastDigits(typed) }
   const phone = readPhone(typed)
   if (phone !== null) return { phoneEnd: `+${phone.replace(/^00/, '').replaceAll(/\D/g, '')}` }
-  if (/^\d{4,6}$/.test(typed)) return { phoneEnd: typed }
   const word = typed.toLowerCase()
   const type =
     logTypes.find((name) => name === word) ??

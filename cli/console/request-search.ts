@@ -11,8 +11,12 @@ export const requestSearchName = 'otp search'
 /** A search that the server answers, from all requests ever sent. */
 export type RequestSearch =
   | { kind: 'phone'; phone: string }
-  /** Numbers that end with these digits, among the newest requests. */
-  | { kind: 'digits'; phone: string }
+  /**
+   * Numbers that end with these digits, among the newest requests.
+   *
+   * @property whole the number that these digits are if only its `+` was left out, which is looked for first
+   */
+  | { kind: 'digits'; phone: string; whole?: string }
   | { kind: 'id'; id: string }
   | { kind: 'status'; status: OtpStatus }
   | { kind: 'app'; appId: string }
@@ -34,7 +38,11 @@ export function parseRequestSearch(
   if (/^(\d[\s().-]*){4,6}$/.test(typed) || /^0[1-9][\d\s().-]{5,}$/.test(typed))
     return { kind: 'digits', phone: typed.replaceAll(/\D/g, '') }
   const phone = readPhone(typed)
-  if (phone !== null) return { kind: 'phone', phone }
+  if (phone !== null && typed.startsWith('+')) return { kind: 'phone', phone }
+  if (phone !== null)
+    return typed.startsWith('00')
+      ? { kind: 'phone', phone }
+      : { kind: 'digits', phone: typed.replaceAll(/\D/g, ''), whole: phone }
   const status = requestStatuses.find((name) => name === typed.toLowerCase())
   if (status !== undefined) return { kind: 'status', status }
   const app = applications.find(({ id, name }) => id === typed || name === typed)

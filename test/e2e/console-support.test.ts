@@ -52,7 +52,7 @@ async function open(size?: Size) {
 const { openProject } = createAppsScreen(() => host)
 
 describe('"+44… got no code" is answered in three keys', () => {
-  test.each(['+447700900123', '447700900123', '+44 7700 900123'])('%s', async (typed) => {
+  test.each(['+447700900123', '447700900123', '+44 7700 900123', '7700 900123'])('%s', async (typed) => {
     const terminal = await open()
     terminal.press('/', typed, 'enter')
     await terminal.waitForText('── What happened ─')

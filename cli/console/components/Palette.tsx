@@ -67,9 +67,8 @@ export function Palette({ screens, bindings, ...box }: Props) {
 
   /** A request is found by its whole number or id also if it is not among the newest. */
   function choicesFor(text: string): Choice[] {
-    const phone = readPhone(text)
-    if (phone !== null)
-      return [{ kind: 'search', label: `requests of ${phone}`, run: () => findRequests(phone) }]
+    if (readPhone(text) !== null)
+      return [{ kind: 'search', label: `requests of ${text.trim()}`, run: () => findRequests(text.trim()) }]
     const requestId = /otp_[0-9a-z]{26}/.exec(text)?.[0]
     return requestId === undefined
       ? []

@@ -1,6 +1,9 @@
 import { Box } from 'ink'
 import { routeText } from '../../client/log-lines.ts'
+import type { Api } from '../../client/api.ts'
 import type { OtpRequest } from '../../client/resources.ts'
+import { buildPath, type Call } from '../../client/routes.ts'
+import { CliError } from '../../terminal/errors.ts'
 import { recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { FilterLine } from '../components/FilterLine.tsx'
@@ -15,7 +18,7 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
-import { useResource } from '../hooks/use-resource.ts'
+import { usePolled } from '../hooks/use-polled.ts'
 import { useOnlyEnvironment, usePhoneFormatter } from '../hooks/use-shell.ts'
 import { expiryText, statusSpan } from '../lines/otp.ts'
 import {
@@ -35,7 +38,7 @@ const newestMax = 200
 /** List of the newest requests, optionally of one application, one status, or one phone number. */
 export function OtpRequests({ width, height, target, open }: ScreenProps & { open(id: string): void }) {
   const console = useConsole()
-  const { theme, openDialog, copy } = console
+  const { api, theme, openDialog, copy } = console
   const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const environment = useOnlyEnvironment()
@@ -49,7 +52,8 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
   const status = search?.kind === 'status' ? search.status : pickedStatus
   const phone = search?.kind === 'phone' || search?.kind === 'digits' ? search.phone : null
   const query = { limit: String(newestMax), environment, appId, status, phone }
-  const requests = useResource('/v1/otp', { query })
+  const whole = search?.kind === 'digits' ? search.whole : undefined
+  const requests = usePolled(buildPath('/v1/otp', { query }), () => loadRequests(api, query, whole))
   const rows = requests.data ?? []
   // A search for a number asks what happened to its codes, so the timeline is shown with it.
   const listHeight = Math.min(rows.length + 3, Math.floor(height / 2))
@@ -107,7 +111,8 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
   ]
   const filters = `app: ${appId === null ? 'all' : applicationName(appId)}   status: ${status ?? 'all'}`
   const isFull = rows.length === newestMax
-  const remark = search?.kind === 'digits' ? 'in the newest 500' : isFull ? `the newest ${newestMax}` : ''
+  const isEnd = search?.kind === 'digits' && rows[0]?.phone !== `+${search.phone}`
+  const remark = isEnd ? 'in the newest 500' : isFull ? `the newest ${newestMax}` : ''
   return (
     <Box flexDirection="column" width={width} height={height}>
       {requests.data === undefined ? (
@@ -136,6 +141,23 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
   )
 }
 
+type RequestQuery = NonNullable<Call<'GET', '/v1/otp'>['query']>
+
+/** Loads requests. @param whole number whose requests are loaded instead, if it has any */
+async function loadRequests(api: Api, query: RequestQuery, whole: string | undefined): Promise<OtpRequest[]> {
+  const list = async (phone: string | null | undefined) =>
+    (await api.asDeveloper('GET', '/v1/otp', { query: { ...query, phone } })).data
+  if (whole === undefined) return await list(query.phone)
+  try {
+    const found = await list(whole)
+    if (found.length > 0) return found
+  } catch (error) {
+    // The digits are no whole number.
+    if (!(error instanceof CliError) || error.code !== 'INVALID_PHONE_NUMBER') throw error
+  }
+  return await list(query.phone)
+}
+
 const noSender = (isFiltered: boolean) =>
   isFiltered ? 'no application matches the filters' : 'there is no application yet'
 
@@ -154,11 +176,11 @@ const emptyFiltered = (search: RequestSearch | null) =>
   search?.kind === 'digits'
     ? [
         `None of the newest 500 codes went to a number that ends with ${search.phone}.`,
-        'Type the whole number, with its country code, to search all.',
+        'Type the whole number, with + and its country code, to search all.',
       ]
     : search?.kind === 'phone'
       ? [
           `No code was ever sent to ${search.phone}, as far as it is kept.`,
-          'Press esc to see all requests. Without a country code, begin with 0, or type the last digits.',
+          'Press esc to see all requests. Without a country code, leave out the +, or type the last digits.',
         ]
       : ['No matching codes. Press a or s to change the filter.']

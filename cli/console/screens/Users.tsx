@@ -34,16 +34,21 @@ function UsersView({ width, height }: ScreenProps) {
   const search = parseRequestSearch(searchText, [])
   const phone = search?.kind === 'phone' ? search.phone : null
   const digits = search?.kind === 'digits' ? search.phone : undefined
-  const load = async () => {
-    const query = { limit: '200', environment, phone: digits }
-    if (phone === null) return (await api.asDeveloper('GET', '/v1/users', { query })).data
+  const get = async (phoneNumber: string) => {
     try {
-      const call = { params: { phoneNumber: phone }, query: { environment } }
+      const call = { params: { phoneNumber }, query: { environment } }
       return [(await api.asDeveloper('GET', '/v1/users/:phoneNumber', call)).data]
     } catch (error) {
       if (error instanceof CliError && error.exitCode === exitCodes.notFound) return []
       throw error
     }
+  }
+  const load = async () => {
+    if (phone !== null) return await get(phone)
+    const found = search?.kind === 'digits' && search.whole !== undefined ? await get(search.whole) : []
+    if (found.length > 0) return found
+    const query = { limit: '200', environment, phone: digits }
+    return (await api.asDeveloper('GET', '/v1/users', { query })).data
   }
   const users = usePolled(`users ${environment} ${phone ?? digits}`, load)
   const list = useList({
@@ -90,9 +95,9 @@ function UsersView({ width, height }: ScreenProps) {
 }
 
 const noMatch =
-  'None of the newest 200 users matches. A number, or its last four to six digits, is looked for in more.'
+  'None of the newest 200 users matches. A number, or its last four or more digits, is looked for in more.'
 
-const noUser = ['No user has this number. Without a country code, begin with 0, or type the last digits.']
+const noUser = ['No user has this number. Without a country code, leave out the +, or type the last digits.']
 
 const noUserEndsWith = (digits: string) => [
   `None of the newest 1,000 users has a number that ends with ${digits}. A whole number is looked for among all.`,

@@ -11,6 +11,8 @@ describe('the search of the log', () => {
     ['0044 7700 900123', { phoneEnd: '+447700900123' }],
     ['0123', { phoneEnd: '0123' }],
     ['07700 900123', { phoneEnd: '7700900123' }],
+    ['7700 900123', { phoneEnd: '7700900123' }],
+    ['447700900123', { phoneEnd: '447700900123' }],
     ['otp.verified', { type: 'otp.verified' }],
     ['Delivery', { type: 'otp.delivered,otp.undelivered' }],
     ['web', { appId: id }],

@@ -7,7 +7,6 @@ const parse = (text: string) => parseRequestSearch(text, applications)
 describe('the search of the requests', () => {
   test.each([
     ['+447700900123', '+447700900123'],
-    ['447700900123', '+447700900123'],
     [' +44 7700 900-123 ', '+44 7700 900-123'],
     ['0044 7700 900123', '0044 7700 900123'],
     ['+1 (415) 555-0100', '+1 (415) 555-0100'],
@@ -21,6 +20,14 @@ describe('the search of the requests', () => {
     ['07700 900123', '07700900123'],
   ])('asks the server for numbers that end with %s', (text, phone) => {
     expect(parse(text)).toEqual({ kind: 'digits', phone })
+  })
+
+  test.each([
+    ['447700900123', '447700900123', '+447700900123'],
+    ['7700900123', '7700900123', '+7700900123'],
+    ['770 090-0123', '7700900123', '+770 090-0123'],
+  ])('asks the server for the end of a number, after the whole number, by %s', (text, phone, whole) => {
+    expect(parse(text)).toEqual({ kind: 'digits', phone, whole })
   })
 
   test.each(['012', 'max attempts', '', 'otp_1', '+', '12:30'])('searches the rows for %p', (text) => {

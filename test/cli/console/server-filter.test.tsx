@@ -40,6 +40,20 @@ const user = (phone: string) => ({
   lastVerifiedAt: at,
 })
 
+const request = (phone: string) => ({
+  id: `otp_${phone.slice(1).padStart(26, '0')}`,
+  environment: 'live',
+  phone,
+  status: 'expired',
+  attempts: 0,
+  maxAttempts: 5,
+  appId: null,
+  createdAt: at,
+  expiresAt: at,
+  channel: 'sms',
+  provider: null,
+})
+
 // Entries that match are older than what a screen starts with: only the server can find them.
 const paths: string[] = []
 const server = createScriptedServer(({ path }) => {
@@ -52,11 +66,22 @@ const server = createScriptedServer(({ path }) => {
         ? entry('otp.verified', '+14155550101')
         : entry('otp.sent', '+14155550102'),
     )
+  if (path.startsWith('/v1/otp?')) {
+    const phone = query.get('phone')
+    if (phone === '+770900999') return errorResponse(400, 'INVALID_PHONE_NUMBER', 'Invalid.')
+    if (phone === null) return pageResponse(request('+14155550105'))
+    if (phone === '+447700900123') return pageResponse(request(phone))
+    return phone === '7700900123' ? pageResponse(request('+447700900123')) : pageResponse()
+  }
+  if (path.startsWith('/v1/users/'))
+    return path.startsWith('/v1/users/%2B447700900123')
+      ? Response.json({ data: user('+447700900123') })
+      : errorResponse(404, 'NOT_FOUND', 'Not found.')
   if (path.startsWith('/v1/users')) {
     const digits = query.get('phone')
     return digits === '0999'
       ? pageResponse()
-      : pageResponse(user(digits === '0103' ? '+14155550103' : '+14155550104'))
+      : pageResponse(user(digits === '4155550103' || digits === '0103' ? '+14155550103' : '+14155550104'))
   }
   if (path.startsWith('/v1/audit'))
     return pageResponse(
@@ -104,5 +129,28 @@ test('the search of users asks the server for last digits, and says where they w
   await app.waitForText('+1415***0104')
   app.press('/', ...'0999', 'enter')
   await app.waitForText('None of the newest 1,000 users has a number that ends with 0999.')
+  app.close()
+})
+
+test('digits without + are the whole number, or else the end of one', async () => {
+  const app = renderConsole(<App />, { serverUrl: server.url })
+  for (const typed of ['447700900123', '7700 900123']) {
+    app.console.go('otp')
+    await app.waitForText('+1415***0105')
+    app.press('/', ...typed, 'enter')
+    await app.waitForText('+4477***0123')
+    app.press('esc')
+  }
+  await app.waitForText('+1415***0105')
+  app.press('/', ...'770900999', 'enter')
+  await app.waitForText('None of the newest 500 codes went to a number that ends with 770900999.')
+  app.console.go('users')
+  await app.waitForText('+1415***0104')
+  app.press('/', ...'4155550103', 'enter')
+  await app.waitForText('+1415***0103')
+  app.press('esc')
+  await app.waitForText('+1415***0104')
+  app.press('/', ...'447700900123', 'enter')
+  await app.waitForText('+4477***0123')
   app.close()
 })
