@@ -225,3 +225,11 @@ describe('every operation with an id in its path', () => {
     }
   })
 })
+
+test('lists that take no parameter reject every one', async () => {
+  const ids = ['getGuard', 'listProviders', 'listRoutes', 'listTemplates']
+  const operations = apiTester.operations.filter(({ operationId }) => ids.includes(operationId))
+  expect(operations).toHaveLength(ids.length)
+  expect(await sendTo(operations, () => `?country=${canary}`, 400)).toEqual([])
+  expect(await sendTo(operations, () => '', 200)).toEqual([])
+})

@@ -66,11 +66,12 @@ export function createListRuleService(needs: {
      * Creates a rule, and replaces one that concerns the same and the same application. Atomic: the developer is locked while
      * the rules are counted, so that the limit holds.
      *
-     * @throws INVALID_ARGUMENT the value is none of its target or country, or the expiry is in the past; NOT_FOUND the application
-     *   does not exist or is another developer's; CONFLICT (GUARD_RULE_LIMIT_REACHED)
+     * @throws INVALID_ARGUMENT the value is none of its target or country, the target has no country, or the expiry is in the
+     *   past; NOT_FOUND the application does not exist or is another developer's; CONFLICT (GUARD_RULE_LIMIT_REACHED)
      */
     create(developer: Actor, input: NewListRule): Promise<ListRule> {
       const { effect, appId = null, expiresAt = null } = input
+      if (input.country !== undefined && (input.target ?? 'phone') !== 'phone') throw countryOfNoPhone()
       const national = input.country === undefined ? undefined : readNational(input.value, input.country)
       const target = national ? 'phone' : (input.target ?? readTarget(input.value))
       const value = national ?? canonicalValue(target, input.value)
@@ -187,6 +188,9 @@ const expectedValues: Record<RuleTarget, string> = {
   country: `Expected a two-letter ISO 3166 code such as NL, or ${noCountry} for numbers of no country.`,
   network: 'Expected an IP address or a CIDR, such as 203.0.113.0/24.',
 }
+
+const countryOfNoPhone = () =>
+  invalidField('body', 'country', 'Only a phone has a country. Omit it or target.')
 
 const expectedExpiry = 'Expected a time in the future, at most ten years away, or null.'
 

@@ -99,6 +99,7 @@ export function applicationTemplateRoutes(services: {
       async ({ developer, params }) => ({ data: (await templates.list(developer, params.id)).map(present) }),
       {
         params: idParams,
+        query: object({}),
         response: { 200: data(Type.Array(template)) },
         detail: {
           ...detail,

@@ -172,6 +172,7 @@ export function deliveryStatusRoutes(services: {
         data: (await services.providerStatus.list(developer.id)).map(presentProvider),
       }),
       {
+        query: object({}),
         response: { 200: data(Type.Array(provider)) },
         detail: {
           ...detail,
@@ -186,6 +187,7 @@ export function deliveryStatusRoutes(services: {
       '/guard',
       async ({ developer }) => ({ data: presentGuard(await services.guardStatus.read(developer.id)) }),
       {
+        query: object({}),
         response: { 200: data(guard) },
         detail: {
           ...detail,

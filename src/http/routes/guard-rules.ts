@@ -50,7 +50,7 @@ const newGuardRule = object({
       format: 'country',
       errorText: 'Expected the two-letter code of a country, such as GB',
       description:
-        'Country of a phone that is written without its country code: ISO 3166-1 alpha-2. The value then names a phone.',
+        'Country of a phone that is written without its country code: ISO 3166-1 alpha-2. The value then names a phone; another `target` is refused.',
     }),
   ),
   appId: Type.Optional({

@@ -85,6 +85,7 @@ export function routeStatusRoutes(services: {
       return { data: rows.map((row) => presentRoute(row, services.routeStatus.currency())) }
     },
     {
+      query: object({}),
       response: { 200: data(Type.Array(route)) },
       detail: {
         tags: ['Delivery'],

@@ -85,6 +85,13 @@ describeEachDatabase('rules that allow and deny', (database) => {
       { value: '07400 123456', country: 'England' },
     ])
       expect((await create({ effect: 'deny', ...body })).error.code).toBe('INVALID_ARGUMENT')
+    const national = { effect: 'deny', value: '07400 123456', country: 'GB' }
+    expect((await create({ ...national, target: 'phone' })).data).toMatchObject({ target: 'phone' })
+    for (const target of ['prefix', 'country', 'network'])
+      expect((await create({ ...national, target })).error).toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        details: [{ in: 'body', path: 'country', message: 'Only a phone has a country. Omit it or target.' }],
+      })
     await removeAll()
   })
 
