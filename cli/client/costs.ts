@@ -28,18 +28,22 @@ export const savedText = (saved: number, currency: string | null) => {
   return saved < 0 ? `cost about ${amount} more` : `saved about ${amount}`
 }
 
-/** Formats an amount of money with two decimals, which align in a column. */
+/** Formats an amount of money with two decimals, which align in a column; less than a cent has more. */
 export const formatMoney = (amount: string | number | null | undefined) => formatAmount(amount, 2)
 
 /** Formats what one verified code costs, with four decimals: it is often less than a cent. */
 export const formatUnitCost = (amount: string | number | null | undefined) => formatAmount(amount, 4)
 
-const formatAmount = (amount: string | number | null | undefined, digits: number) =>
-  amount === null || amount === undefined
-    ? '-'
-    : Number(amount).toLocaleString('en-US', {
-        minimumFractionDigits: digits,
-        maximumFractionDigits: digits,
-        // No minus sign before a zero.
-        signDisplay: 'negative',
-      })
+function formatAmount(amount: string | number | null | undefined, digitsMin: number): string {
+  if (amount === null || amount === undefined) return '-'
+  // Prices have six decimals. Sums of them, as numbers, are a little off.
+  const value = Math.round(Number(amount) * 1e6) / 1e6
+  const isShownIn = (digits: number) => value === 0 || Math.abs(value) >= 10 ** -digits
+  const digits = [digitsMin, 4].find(isShownIn) ?? 6
+  return value.toLocaleString('en-US', {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+    // No minus sign before a zero.
+    signDisplay: 'negative',
+  })
+}
