@@ -1,4 +1,5 @@
 import type { ApiResponse, Api } from './api.ts'
+import { canonicalRuleValue } from './guard-rules.ts'
 import { isLastDigits, readLastDigits } from './last-digits.ts'
 import type { AuditEntry } from './resources.ts'
 import { CliError, exitCodes, isOutOfScope, usageError } from '../terminal/errors.ts'
@@ -75,15 +76,21 @@ export const findToken = (api: Api, idOrName: string) =>
 /** Lists all API tokens of the developer. */
 export const listTokens = (api: Api) => loadPages((query) => api.asDeveloper('GET', '/v1/tokens', { query }))
 
-/** Finds the id of a guard rule by id, part of an id, or value. @throws as findProject does */
-export const findGuardRule = (api: Api, idOrValue: string) =>
-  find(/^[a-z]{2}$/.test(idOrValue) ? idOrValue.toUpperCase() : idOrValue.replace(/[*…]$/, ''), {
+/** Finds the id of a guard rule by id, part of an id, or value in any spelling. @throws as findProject does */
+export async function findGuardRule(api: Api, idOrValue: string): Promise<string> {
+  const wanted = canonicalRuleValue(idOrValue)
+  return await find(idOrValue, {
     noun: 'guard',
     label: 'guard rule',
     prefix: 'rul',
-    list: async () => (await listGuardRules(api)).map(({ id, value }) => ({ id, name: value })),
+    list: async () =>
+      (await listGuardRules(api)).map(({ id, value }) => ({
+        id,
+        name: canonicalRuleValue(value) === wanted ? idOrValue : null,
+      })),
     listCommand: 'otpd guard rules',
   })
+}
 
 /** Lists all guard rules of the developer. */
 export const listGuardRules = (api: Api) =>

@@ -1,4 +1,5 @@
 import { dayMs, hourMs, minuteMs } from '../../src/shared/durations.ts'
+import { canonicalPhone, normalizeCountry } from '../../src/shared/spellings.ts'
 import type { GuardListRule } from './resources.ts'
 import { usageError } from '../terminal/errors.ts'
 import { printable } from '../terminal/text.ts'
@@ -18,6 +19,13 @@ export function describeWideRule(effect: GuardListRule['effect'], value: string)
   return effect === 'deny'
     ? `This refuses codes for all ${concerned}.`
     : `With this, codes for all ${concerned} pass the allowances of the guard.`
+}
+
+/** Brings the value of a rule to one form, in which all spellings of a phone, a prefix or a country are equal. */
+export function canonicalRuleValue(text: string): string {
+  if (/^[a-z]{2}$/i.test(text)) return normalizeCountry(text)
+  const compact = text.replaceAll(/[ \-.()]/g, '').replace(/^00(?!1$)/, '+')
+  return compact.startsWith('+') ? canonicalPhone(compact.replace(/[*…]$/, '')) : text
 }
 
 /** Converts how long a rule applies to a time. @throws usage error */

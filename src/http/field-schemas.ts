@@ -13,7 +13,8 @@ import {
   type FieldDefinitions,
   type FieldValue,
 } from '../shared/fields.ts'
-import { isKnownCountry, noCountry, normalizeCountry } from '../domain/model/phone.ts'
+import { isKnownCountry, noCountry } from '../domain/model/phone.ts'
+import { normalizeCountry } from '../shared/spellings.ts'
 import { applicationFields } from '../shared/application-fields.ts'
 import { nullable } from './schemas.ts'
 import { hasLanguage } from '../domain/model/template-text.ts'

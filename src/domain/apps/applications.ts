@@ -28,7 +28,7 @@ import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagi
 import { resolvePlan, type Plans } from '../model/plans.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
-import { normalizeCountry } from '../model/phone.ts'
+import { normalizeCountry } from '../../shared/spellings.ts'
 import { deleteDeliveries } from '../store/delete-deliveries.ts'
 import { planLimitReached } from './projects.ts'
 import type { Store, Stores } from '../store/store.ts'

@@ -1,7 +1,8 @@
 import type { Listing, ListRule } from '../model/list-rule.ts'
 import type { Sender } from '../model/guard.ts'
 import { parseRange, rangeTest } from '../model/network.ts'
-import { canonicalPhone, noCountry } from '../model/phone.ts'
+import { noCountry } from '../model/phone.ts'
+import { canonicalPhone } from '../../shared/spellings.ts'
 import type { OtpRequest } from '../model/request.ts'
 
 /** Fields of a message that rules match. */

@@ -1,5 +1,5 @@
 import { dayMs } from '../../shared/durations.ts'
-import { canonicalPhone } from './phone.ts'
+import { canonicalPhone } from '../../shared/spellings.ts'
 import { deviceOf } from './context.ts'
 import { indexHash, indexHashes, upgradeHash, type HashForm, type Keys } from './keys.ts'
 import type { Environment } from '../../shared/otp-values.ts'

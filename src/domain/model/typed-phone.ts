@@ -1,6 +1,7 @@
 import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
 import { invalidField, ServiceError } from './errors.ts'
-import { invalidPhone, normalizeCountry, tryParsePhone, type Phone } from './phone.ts'
+import { invalidPhone, tryParsePhone, type Phone } from './phone.ts'
+import { normalizeCountry } from '../../shared/spellings.ts'
 
 /** Tells whether a text may be a number without its country code. */
 const isNational = (text: string) => /^[\d \-.()]{3,32}$/.test(text)

@@ -13,7 +13,8 @@ import {
   type LocatedPhone,
   type OwnedPhone,
 } from '../model/phone-record.ts'
-import { isVirtualPhone, tryParsePhone, type Phone, phoneSpellings } from '../model/phone.ts'
+import { isVirtualPhone, tryParsePhone, type Phone } from '../model/phone.ts'
+import { phoneSpellings } from '../../shared/spellings.ts'
 import { parseTypedPhone } from '../model/typed-phone.ts'
 import { derivePseudonyms, unreadablePhone } from '../model/pseudonyms.ts'
 import type { OtpRequest } from '../model/request.ts'

@@ -1,6 +1,6 @@
 import { createMemoryRateLimiter } from '../limits/memory-rate-limit.ts'
 import type { CallingApplication } from '../model/application.ts'
-import { canonicalPhone } from '../model/phone.ts'
+import { canonicalPhone } from '../../shared/spellings.ts'
 import type { Clock } from '../model/clock.ts'
 import type { PhoneRecord } from '../model/phone-record.ts'
 import { formatRefusedSends, type RefusedSends } from '../model/refused-sends.ts'

@@ -77,6 +77,25 @@ describe('an action that cannot be undone', () => {
     },
   )
 
+  test.each([
+    ['+5511987654321', '+551187654321'],
+    ['+551187654321', '0055 (11) 98765-4321'],
+    ['GB', 'uk'],
+    ['+882', '+88 2*'],
+    ['203.0.113.7', '203.0.113.7'],
+    ['001', '001'],
+  ])('removes the guard rule for %s by %s, and no other', async (value, typed) => {
+    const rules = [value, '+5512', 'NL', '+1', '203.0.113.0/24'].map((one, index) => ({
+      id: `rul_${String(index).padStart(26, '0')}`,
+      value: one,
+    }))
+    cli.respond = ({ method }) =>
+      method === 'GET' ? pageResponse(...rules) : Response.json({ data: { id: rules[0]?.id, deleted: true } })
+    const { stdout } = await cli.home.otpd(['guard', 'remove', typed])
+    expect(calls().at(-1)).toBe(`DELETE /v1/guard/rules/${rules[0]?.id}`)
+    expect(stdout).toBe(`✓ rule ${typed} removed\n`)
+  })
+
   test('continues once the name or the id was typed', async () => {
     cli.respond = ({ method }) =>
       method === 'GET' ? Response.json({ data: web }) : Response.json({ data: { id: web.id, deleted: true } })

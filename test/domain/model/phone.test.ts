@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import {
-  canonicalPhone,
-  makeVirtualPhone,
-  parsePhone,
-  phoneSpellings,
-  tryParsePhone,
-} from '../../../src/domain/model/phone.ts'
+import { makeVirtualPhone, parsePhone, tryParsePhone } from '../../../src/domain/model/phone.ts'
+import { canonicalPhone, phoneSpellings } from '../../../src/shared/spellings.ts'
 
 describe('a phone number', () => {
   test.each([
