@@ -32,8 +32,12 @@ export async function startFaultyServer(onConnection: (socket: net.Socket) => vo
  * Defines the tests that every HTTP provider must pass: broken connections, and statuses without a documented meaning.
  *
  * @param makeProviderAt creates the provider with its API at this URL
+ * @param statusSuffices whether the operator's own service accepts by the status alone
  */
-export function describeHttpFaults(makeProviderAt: (baseUrl: string) => Provider) {
+export function describeHttpFaults(
+  makeProviderAt: (baseUrl: string) => Provider,
+  { statusSuffices = false } = {},
+) {
   describe('when the connection to the provider fails', () => {
     test('the message is refused if nothing listens', async () => {
       const provider = makeProviderAt(`http://127.0.0.1:${await findUnusedPort()}`)
@@ -87,6 +91,19 @@ export function describeHttpFaults(makeProviderAt: (baseUrl: string) => Provider
       const outcome = await sendTo(makeProviderAt(server.url))
       expect(outcome).toMatchObject({ kind, failure: { class: failureClass, at } })
       expect(server.calls).toHaveLength(1)
+      server.stop()
+    })
+
+    test(`a success that cannot be read is ${statusSuffices ? 'accepted' : 'uncertain'}`, async () => {
+      const server = startProviderServer()
+      for (const body of ['', 'OK', '{}', '[]', 'null', '<html>no JSON here</html>']) {
+        server.setResponse(200, body)
+        expect(await sendTo(makeProviderAt(server.url))).toMatchObject(
+          statusSuffices
+            ? { kind: 'accepted', messageId: null }
+            : { kind: 'uncertain', failure: { class: 'uncertain', providerCode: 'HTTP 200' } },
+        )
+      }
       server.stop()
     })
 

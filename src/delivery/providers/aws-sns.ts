@@ -10,7 +10,7 @@ import {
 } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
-import { accepted, refused, type Provider, type SendOutcome } from '../kit/provider.ts'
+import { accepted, refused, type Provider, type SendOutcome, uncertain } from '../kit/provider.ts'
 
 const fields = {
   ...awsFields,
@@ -101,8 +101,10 @@ function createAwsSns(settings: SettingValues<typeof fields>, needs: ProviderNee
 }
 
 function readResponse(response: HttpResponse): SendOutcome {
-  if (response.status >= 200 && response.status < 300)
-    return accepted(xmlElementText(response.text, 'MessageId') ?? null)
+  if (response.status >= 200 && response.status < 300) {
+    const id = xmlElementText(response.text, 'MessageId')
+    return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
+  }
   const code = xmlElementText(response.text, 'Code')
   if (
     response.status === 429 ||

@@ -23,7 +23,14 @@ import { parseJson, textAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, omitNullish } from '../kit/message-fields.ts'
 import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
-import { accepted, refused, type Callback, type OutgoingMessage, type Provider } from '../kit/provider.ts'
+import {
+  accepted,
+  refused,
+  type Callback,
+  type OutgoingMessage,
+  type Provider,
+  uncertain,
+} from '../kit/provider.ts'
 import { timingSafeEqualBytes } from '../kit/signature-checks.ts'
 import { callCodes, callFields, readCallStatus } from './twilio-voice.ts'
 
@@ -231,8 +238,9 @@ function createTwilio(settings: SettingValues<typeof fields>, { http, feedback }
 function readResponse(response: HttpResponse) {
   const body = parseJson(response.text)
   if (response.status >= 200 && response.status < 300) {
-    const status = textAt(body, 'status')
-    if (status !== 'failed' && status !== 'undelivered') return accepted(textAt(body, 'sid') ?? null)
+    const [status, sid] = [textAt(body, 'status'), textAt(body, 'sid')]
+    if (status !== 'failed' && status !== 'undelivered')
+      return sid === undefined ? uncertain(`HTTP ${response.status}`) : accepted(sid)
     const code = textAt(body, 'error_code')
     return refused(findFailure(codes, code) ?? createFailure('unknown', code ?? status))
   }

@@ -14,7 +14,7 @@ import type { HttpResponse } from '../kit/http-client.ts'
 import { amountAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
-import { accepted, refused, type Failure, type Provider, type Receipt } from '../kit/provider.ts'
+import { accepted, refused, type Failure, type Provider, type Receipt, uncertain } from '../kit/provider.ts'
 
 const fields = {
   apiKey: { description: 'the API key of the Vonage Dashboard', required: true },
@@ -133,7 +133,10 @@ function readStatus(status: string, body: unknown, ids: Pick<Receipt, 'messageId
 
 function readResponse(response: HttpResponse) {
   const body = parseJson(response.text)
-  if (response.status >= 200 && response.status < 300) return accepted(textAt(body, 'message_uuid') ?? null)
+  if (response.status >= 200 && response.status < 300) {
+    const id = textAt(body, 'message_uuid')
+    return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
+  }
   const failure = readFailure(body)
   if (response.status === 429) return refused(throttledFailure(response, failure?.providerCode ?? null))
   if (failure && failure.class !== 'unknown') return refused(failure)

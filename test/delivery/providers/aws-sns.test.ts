@@ -67,12 +67,6 @@ describe('a message', () => {
       'MessageAttributes.entry.3.Value.StringValue': '0.10',
     })
   })
-
-  test('that succeeds without a readable response is accepted', async () => {
-    server.setResponse(200, '')
-    expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: null })
-    server.takeCall()
-  })
 })
 
 describe('an error', () => {

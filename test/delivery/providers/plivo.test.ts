@@ -63,12 +63,6 @@ describe('a message', () => {
     })
   })
 
-  test('that succeeds without a readable response is accepted', async () => {
-    server.setResponse(202, 'OK')
-    expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: null })
-    server.takeCall()
-  })
-
   test('that is invalid is refused permanently', async () => {
     server.setResponse(400, { api_id: '1', error: 'words' })
     expect(await sendTo(provider)).toEqual({

@@ -92,12 +92,6 @@ describe('a message', () => {
     })
   })
 
-  test('that succeeds without a readable response is accepted', async () => {
-    server.setResponse(201, '')
-    expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: null })
-    server.takeCall()
-  })
-
   test('that fails at once is refused', async () => {
     server.setResponse(201, { ...created, status: 'failed', error_code: 30007 })
     expect(await sendTo(provider)).toMatchObject({ kind: 'refused', failure: { class: 'content_blocked' } })
