@@ -47,11 +47,14 @@ export function addUpgradeCommand(program: CliCommand) {
       const policy = { key: build.releaseKey, allowUnsigned: flags.allowUnsigned === true }
       if (!flags.check) return upgrade(context, source, policy, flags)
       const latest = await readLatest(source, policy)
-      const isNewer = Bun.semver.order(latest, version) > 0
+      const order = Bun.semver.order(latest, version)
+      const isNewer = order > 0
       output.printData({ version, latest, isNewer }, () =>
         isNewer
           ? `otpd ${printable(latest)} can be installed; this is ${version}.`
-          : `otpd ${version} is the newest.`,
+          : order === 0
+            ? `otpd ${version} is the newest.`
+            : `The newest release in ${printable(source.place)} is ${printable(latest)}, older than this otpd ${version}.`,
       )
       if (isNewer)
         output.suggestNext(

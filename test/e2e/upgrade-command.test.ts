@@ -64,6 +64,10 @@ test('tells whether there is a newer release', async () => {
   })
   expect((await upgrade(['--allow-unsigned'])).stdout).toBe(`otpd ${version} is the newest.\n`)
   bed.publish('0.0.9', newProgram())
+  expect(await upgrade(['--check', '--allow-unsigned'])).toMatchObject({
+    exitCode: 0,
+    stdout: `The newest release in ${bed.url} is 0.0.9, older than this otpd ${version}.\n`,
+  })
   expect(await upgrade(['--allow-unsigned'])).toMatchObject({ exitCode: 6 })
   expect(isUnchanged()).toBe(true)
   const without = await upgrade(['--check'], { env: { OTPD_DOWNLOAD_URL: '' } })
