@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { isRecord } from '../shared/json.ts'
+import { readRegularFile } from '../shared/regular-file.ts'
 import { dataFiles } from '../store/data-dir/data-dir.ts'
 
 /** The last backup that went to the place of the configuration, by the server or by hand. */
@@ -15,7 +16,7 @@ export type LastBackup = {
 /** Reads what the last backup left in the data directory; null without one. */
 export function readLastBackup(dataDir: string): LastBackup | null {
   try {
-    const record: unknown = JSON.parse(readFileSync(dataFiles(dataDir).lastBackup, 'utf8'))
+    const record: unknown = JSON.parse(readRegularFile(dataFiles(dataDir).lastBackup).toString())
     if (!isRecord(record)) return null
     const { file, at, bytes } = record
     return typeof file === 'string' && typeof at === 'number' && typeof bytes === 'number'

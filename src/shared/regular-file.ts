@@ -1,7 +1,15 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync, statSync, type Stats } from 'node:fs'
 
 /** Above any configuration, key, certificate or list of certificate authorities. */
 const bytesMax = 1024 * 1024
+
+/** Tells whether there is a named pipe, a socket or a device, which may never answer who opens it. */
+export function isPipeOrDevice(path: string): boolean {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  return stats !== undefined && isSpecial(stats)
+}
+
+const isSpecial = (stats: Stats) => !stats.isFile() && !stats.isDirectory()
 
 /**
  * Reads a regular file. A named pipe or a device is refused before it is opened, because reading it may never end; so is a
@@ -12,8 +20,7 @@ const bytesMax = 1024 * 1024
  */
 export function readRegularFile(path: string): Buffer<ArrayBuffer> {
   const stats = statSync(path)
-  if (!stats.isFile() && !stats.isDirectory())
-    throw Object.assign(new Error(`${path} is not a regular file`), { code: 'ENOTREG' })
+  if (isSpecial(stats)) throw Object.assign(new Error(`${path} is not a regular file`), { code: 'ENOTREG' })
   if (stats.isFile() && stats.size > bytesMax)
     throw Object.assign(new Error(`${path} is over 1 MiB`), { code: 'EFBIG' })
   return readFileSync(path)

@@ -3,6 +3,7 @@ import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import { checkAccess, systemErrorCode, StartRefused } from './data-dir.ts'
 import { driverCode, isBusy } from '../engine/errors.ts'
 import { explainCode } from '../../shared/error-cause.ts'
+import { isPipeOrDevice } from '../../shared/regular-file.ts'
 
 export type Lock = { release(): void }
 
@@ -11,9 +12,14 @@ export type Lock = { release(): void }
  *
  * @param waitMs how long to wait for another process to release it
  * @returns undefined if another process holds it
- * @throws StartRefused the lock file cannot be written
+ * @throws StartRefused the lock file cannot be written, or is no file
  */
 export function acquireLock(path: string, waitMs = 0): Lock | undefined {
+  if (isPipeOrDevice(path))
+    throw new StartRefused(
+      `${path} is a pipe or a device, not a file`,
+      'Remove it: otpd makes the file itself.',
+    )
   let connection: SqliteConnection | undefined
   try {
     // SQLite would create it with the permissions of any file. Nothing is kept in it.
@@ -41,7 +47,7 @@ export const cannotWrite = (path: string, error: unknown) =>
 
 /** Checks whether a process holds the lock, without taking it or creating its file. */
 export function isLocked(path: string): boolean {
-  if (!existsSync(path)) return false
+  if (!existsSync(path) || isPipeOrDevice(path)) return false
   const connection = new SqliteConnection(path, { readonly: true })
   try {
     connection.query('select 1 from sqlite_schema').get()

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readLastBackup } from '../../../src/backups/last-backup.ts'
 import { dataFiles } from '../../../src/store/data-dir/data-dir.ts'
 import {
   lockDataDir,
@@ -49,3 +50,15 @@ test('a file that is no record is none', () => {
   expect(readServerRecord(dataDir)).toBeUndefined()
   lock?.release()
 })
+
+test.each(['otpd.lock', 'last-backup.json'])(
+  'a pipe called %s is not opened, which would never end',
+  (name) => {
+    const path = join(dataDir, name)
+    Bun.spawnSync(['mkfifo', path])
+    if (name === 'otpd.lock')
+      expect(() => lockDataDir(dataDir)).toThrow(`${path} is a pipe or a device, not a file`)
+    expect(readServerRecord(dataDir)).toBeUndefined()
+    expect(readLastBackup(dataDir)).toBeNull()
+  },
+)
