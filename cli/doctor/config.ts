@@ -2,15 +2,18 @@ import { BlockList, isIP } from 'node:net'
 import type { Config, LoadedConfig } from '../../src/config/config.ts'
 import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
 import { isLoopback } from '../../src/shared/loopback.ts'
+import { firstProblems } from '../terminal/problems.ts'
 
-/** Reports every problem of the configuration with its line or variable; one `ok` check if there is none. */
+/** Reports the first problems of the configuration, each with its line or variable; one `ok` check if there is none. */
 export function configurationChecks({ config, problems, warnings }: LoadedConfig): Check[] {
   const name = 'configuration'
   const ignored = warnings.map(({ source, message, remedy }) =>
     warning(name, `${source}: ${message}`, remedy),
   )
   if (config !== null) return [ok(name, config.configFile ?? 'no file; environment and defaults'), ...ignored]
-  return problems.map(({ source, message, remedy }) => fault(name, `${source}: ${message}`, remedy))
+  return firstProblems(problems).map(({ source, message, remedy }) =>
+    fault(name, `${source}: ${message}`, remedy),
+  )
 }
 
 /** Checks the listen address, the public URL and the trusted proxies. */

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Config, ConfigUse, DatabaseConfig, Flags, LoadedConfig } from '../../src/config/config.ts'
 import type { Io } from '../terminal/io.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
+import { firstProblems } from '../terminal/problems.ts'
 
 /** Adds the settings that `serve` and `config` take as flags. */
 export const addConfigFlags = <C extends Command>(command: C): C =>
@@ -42,7 +43,7 @@ export async function loadServerConfig(
 /**
  * Loads what a move to PostgreSQL needs.
  *
- * @throws CliError CONFIG_INVALID with every problem as a hint
+ * @throws CliError CONFIG_INVALID with the first problems as hints
  */
 export async function loadMoveConfig(
   io: Io,
@@ -58,12 +59,15 @@ export async function loadMoveConfig(
 /**
  * Returns the configuration if it is valid.
  *
- * @throws CliError CONFIG_INVALID with every problem as a hint
+ * @throws CliError CONFIG_INVALID with the first problems as hints
  */
 export function requireConfig({ config, problems }: LoadedConfig, exitCode: ExitCode): Config {
   if (config !== null) return config
   const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`
   throw new CliError(exitCode, 'CONFIG_INVALID', `The configuration has ${count}.`, {
-    hints: problems.flatMap(({ source, message, remedy }) => [`${source}: ${message}`, `  ${remedy}`]),
+    hints: firstProblems(problems).flatMap(({ source, message, remedy }) => [
+      `${source}: ${message}`,
+      `  ${remedy}`,
+    ]),
   })
 }

@@ -13,6 +13,7 @@ import { createProgress } from '../terminal/progress.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { completeCommands } from '../../src/shared/suggested-commands.ts'
 import { localTime, formatFacts, formatRemaining, shortPath } from '../terminal/text.ts'
+import { firstProblems } from '../terminal/problems.ts'
 import { version } from '../version.ts'
 
 /** Flags of `otpd serve`: settings, and what is for one start only. */
@@ -153,7 +154,7 @@ function reloadOnHangup(io: Io, starting: Promise<RunningServer>, flags: Flags, 
       const server = await starting
       const loaded = await loadServerConfig(io, flags)
       const { config, problems, settings } = loaded
-      for (const { source, message, remedy } of problems) {
+      for (const { source, message, remedy } of firstProblems(problems)) {
         log.error('configuration reload failed', { source, problem: message, remedy })
       }
       logWarnings(loaded, log)

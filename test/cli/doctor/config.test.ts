@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { addressChecks, configurationChecks, webhookChecks } from '../../../cli/doctor/config.ts'
+import { requireConfig as requireValid } from '../../../cli/host/config.ts'
 import { requireConfig, loadEnv, loadFile } from '../../helpers/config.ts'
 
 describe('the configuration', () => {
@@ -11,6 +12,24 @@ describe('the configuration', () => {
       expect.stringMatching(/^\/etc\/o\.toml:2: /),
       expect.stringMatching(/^\/etc\/o\.toml:3: There is no setting server\.litsen/),
     ])
+  })
+
+  test('shows the first twenty problems, and counts the others', () => {
+    const load = (count: number) =>
+      loadFile(Array.from({ length: count }, (_, index) => `key${index} = 1`).join('\n'))
+    expect(configurationChecks(load(20)).at(-1)?.message).toBe('/etc/o.toml:20: There is no setting key19.')
+    const checks = configurationChecks(load(1_021))
+    expect(checks).toHaveLength(21)
+    expect(checks.at(-1)).toMatchObject({
+      status: 'fault',
+      message: 'configuration: 1,001 more problems are not shown.',
+    })
+    expect(() => requireValid(load(21), 2)).toThrow(
+      expect.objectContaining({
+        message: 'The configuration has 21 problems.',
+        hints: expect.arrayContaining(['configuration: 1 more problem is not shown.']),
+      }),
+    )
   })
 
   test('has every warning, and a removed setting as a fault', () => {
