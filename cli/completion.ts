@@ -139,8 +139,12 @@ const bashValue = (words: readonly string[], { kind, isFile }: Value) =>
 
 const bash = (nodes: CommandNode[]) => `# otpd in bash. In ~/.bashrc: source <(otpd completion bash)
 _otpd() {
-  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD - 1]}" at=otpd words= flags= ask= files= i
+  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD - 1]}" at=otpd words= flags= ask= files= server= i
   COMPREPLY=()
+  # Bash splits words at colons, so that the URL is read from the line.
+  if [[ \${COMP_LINE-} =~ [[:space:]](--server|--context)[[:space:]=]+([^[:space:]]+) ]]; then
+    server="\${BASH_REMATCH[1]} \${BASH_REMATCH[2]//[\\"\\']/}"
+  fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$at \${COMP_WORDS[i]}" in
 ${caseClauses(commandCases(nodes), '      ')}
@@ -166,7 +170,7 @@ ${caseClauses(
       esac ;;
   esac
   if [[ $cur == -* && -n $flags ]]; then words=$flags ask= files=; fi
-  if [[ -n $ask ]]; then words="$words $(otpd __complete "$ask" 2>/dev/null)"; fi
+  if [[ -n $ask ]]; then words="$words $(set -f; otpd __complete "$ask" $server 2>/dev/null)"; fi
   COMPREPLY=($(set -f; compgen -W "$words" -- "$cur"))
   if [[ -n $files ]]; then compopt -o default 2>/dev/null || COMPREPLY+=($(compgen -f -- "$cur")); fi
 }
@@ -177,14 +181,18 @@ complete -F _otpd otpd
 const describeEntry = (name: string, about: string) => shellQuote(`${name.replaceAll(':', '\\:')}:${about}`)
 
 /** Names of a kind of resources, one a line. */
-const askServer = (kind: CompletionKind) => `\${(f)"$(otpd __complete ${kind} 2>/dev/null)"}`
+const askServer = (kind: CompletionKind) => `\${(f)"$(otpd __complete ${kind} $server 2>/dev/null)"}`
 
 const zsh = (nodes: CommandNode[]) => `#compdef otpd
 # otpd in zsh. In ~/.zshrc, after compinit: source <(otpd completion zsh)
 _otpd() {
   local at=otpd ask= files= i
-  local -a answers flags
+  local -a answers flags server
   for ((i = 2; i < CURRENT; i++)); do
+    case "\${words[i]}" in
+      --server | --context) server=("\${words[i]}" "\${(Q)words[i + 1]}") ;;
+      --server=* | --context=*) server=("\${(Q)words[i]}") ;;
+    esac
     case "$at \${words[i]}" in
 ${caseClauses(commandCases(nodes), '      ')}
     esac
@@ -217,7 +225,7 @@ ${caseClauses(
   if [[ \${words[CURRENT]} == -* ]]; then
     _describe -o flag flags
   else
-    if [[ -n $ask ]]; then answers+=(\${\${(f)"$(otpd __complete $ask 2>/dev/null)"}//:/\\\\:}); fi
+    if [[ -n $ask ]]; then answers+=(\${\${(f)"$(otpd __complete $ask $server 2>/dev/null)"}//:/\\\\:}); fi
     if (( \${#answers} )); then _describe command answers; fi
     if [[ -n $files ]]; then _files; fi
   fi
@@ -245,6 +253,17 @@ const fish = (nodes: CommandNode[]) =>
     '  end',
     '  test "$at" = "$argv[1]"',
     'end',
+    'function __otpd_server',
+    '  set -l words (commandline -opc)',
+    '  for i in (seq (count $words))',
+    '    switch $words[$i]',
+    '      case --server --context',
+    '        string join -- \\n $words[$i..(math $i + 1)]',
+    "      case '--server=*' '--context=*'",
+    '        echo $words[$i]',
+    '    end',
+    '  end',
+    'end',
     'complete -c otpd -e',
     ...nodes.flatMap((node) => {
       const condition = `complete -c otpd -n ${fishQuote(`__otpd_at "${node.path}"`)}`
@@ -269,7 +288,7 @@ const fish = (nodes: CommandNode[]) =>
 /** Words that complete a value in fish. */
 const fishValues = ({ values, kind }: Value) => [
   ...(values.length > 0 ? [fishQuote(values.join(' '))] : []),
-  ...(kind === null ? [] : [fishQuote(`(otpd __complete ${kind} 2>/dev/null)`)]),
+  ...(kind === null ? [] : [fishQuote(`(otpd __complete ${kind} (__otpd_server) 2>/dev/null)`)]),
 ]
 
 const fishQuote = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`

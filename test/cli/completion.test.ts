@@ -28,11 +28,26 @@ async function completionsFor(...words: string[]) {
   const line = ['otpd', ...words].map((word) => `'${word}'`).join(' ')
   const result = await runInShell(
     'bash',
-    `set -u; . ./otpd.bash; COMP_WORDS=(${line}); COMP_CWORD=${words.length}; _otpd; printf '%s\\n' "\${COMPREPLY[@]-}"`,
+    `set -u; . ./otpd.bash; COMP_LINE='otpd ${words.join(' ')}'; COMP_WORDS=(${line}); COMP_CWORD=${words.length}; _otpd; printf '%s\\n' "\${COMPREPLY[@]-}"`,
   )
   expect(result).toMatchObject({ exitCode: 0, stderr: '' })
   return result.stdout.split('\n').filter(Boolean)
 }
+
+/** Puts a program in the place of otpd that answers one command. */
+const answerOnly = (command: string, ...words: string[]) =>
+  writeFileSync(
+    join(home.directory, 'otpd'),
+    `#!/bin/sh\n[ "$*" = "${command}" ] && printf '%s\\n' ${words.join(' ')}\n`,
+    { mode: 0o755 },
+  )
+
+/** Flags that name a server, and with which the names are asked for. */
+const serverFlags: [given: string, asked: string][] = [
+  ['--server http://127.0.0.1:1', '--server http://127.0.0.1:1'],
+  ['--server=http://127.0.0.1:1', '--server http://127.0.0.1:1'],
+  ['--context staging', '--context staging'],
+]
 
 describe('bash', () => {
   test('completes commands, and subcommands of an alias too', async () => {
@@ -63,6 +78,12 @@ describe('bash', () => {
     expect(await completionsFor('webhook', 'get', '')).toEqual([])
     expect(await completionsFor('otp', 'send', '')).toEqual([])
     expect(await completionsFor('logs', '--type', 'guard')).toEqual(['guard.alert', 'guard.flagged'])
+  })
+
+  test.each(serverFlags)('asks the server that the line names by %s', async (given, asked) => {
+    answerOnly(`__complete app ${asked}`, 'web')
+    expect(await completionsFor(...given.split(' '), 'app', 'get', '')).toEqual(['web'])
+    expect(await completionsFor('otp', 'list', ...given.split(' '), '--app', '')).toEqual(['web'])
   })
 
   test('completes guides, contexts, providers and countries without a server', async () => {
@@ -127,6 +148,25 @@ describe('a script', () => {
     )
     expect(result.stdout).toContain('project\tprojects')
     expect(result.stdout).toContain('live')
+  })
+
+  test.skipIf(Bun.which('fish') === null)('asks the server of the line in fish', async () => {
+    for (const [given, asked] of serverFlags) {
+      answerOnly(`__complete app ${given.includes('=') ? given : asked}`, 'web')
+      const result = await runInShell('fish', `source otpd.fish; complete -C "otpd ${given} app get "`)
+      expect(result.stdout).toStartWith('web\n')
+    }
+  })
+
+  test.skipIf(Bun.which('zsh') === null)('asks the server of the line in zsh', async () => {
+    const stubs = 'compdef() {}; compadd() { print -l "$@" }; _describe() { print -l "${(@P)2}" }'
+    for (const [given, asked] of serverFlags) {
+      answerOnly(`__complete app ${given.includes('=') ? given : asked}`, 'web')
+      for (const line of [`otpd ${given} app get ''`, `otpd otp list ${given} --app ''`]) {
+        const ask = `words=(${line}); CURRENT=\${#words}; _otpd`
+        expect((await runInShell('zsh', `${stubs}; source otpd.zsh; ${ask}`)).stdout).toEndWith('web\n')
+      }
+    }
   })
 
   test.skipIf(Bun.which('zsh') === null)(
