@@ -17,8 +17,8 @@ type CommandNode = {
   value: Value
 }
 
-/** Candidates for a value: a closed list, names of resources of a server, or files. */
-type Value = { values: readonly string[]; kind: CompletionKind | null; isFile: boolean }
+/** Candidates for a value, or each of several that commas join: a closed list, names of resources of a server, or files. */
+type Value = { values: readonly string[]; kind: CompletionKind | null; isFile: boolean; isJoined?: boolean }
 
 /** Values that `otpd __complete` lists: mostly names of resources, for which it asks a server. */
 export const completionKinds = [
@@ -60,11 +60,11 @@ const wordsByFlag: Partial<Record<string, readonly string[]>> = {
   '--type': logTypes,
 }
 
-const noValue: Value = { values: [], kind: null, isFile: false }
-
+const joinedFlags = [...Object.keys(wordsByFlag), '--countries']
 /** Generates the script that completes commands, flags and closed lists of values in a shell. */
 export function completionScript(program: Command, shell: Shell): string {
-  const help = { names: ['--help', '-h'], about: 'help for this command', takesValue: false, value: noValue }
+  const value = describeValue('', undefined)
+  const help = { names: ['--help', '-h'], about: 'help for this command', takesValue: false, value }
   const nodes = collectNodes(program, 'otpd', [...visibleFlags(program), help])
   return { bash, zsh, fish }[shell](nodes)
 }
@@ -109,6 +109,7 @@ const describeValue = (name: string, choices: readonly string[] | undefined, fla
   values: choices ?? wordsByFlag[flag] ?? [],
   kind: kindsByName[flag] ?? kindsByName[name] ?? null,
   isFile: /file|path|dir/.test(name) || flag === '--data',
+  isJoined: joinedFlags.includes(flag),
 })
 
 /** Formats `pattern) body ;;` clauses for bash and zsh. */
@@ -134,12 +135,12 @@ const flagValueCases = (nodes: CommandNode[], renderValues: (value: Value) => st
 
 const primaryFlagNames = ({ flags }: CommandNode) => flags.flatMap(({ names }) => names.slice(0, 1))
 
-const bashValue = (words: readonly string[], { kind, isFile }: Value) =>
-  `words=${shellQuote(words.join(' '))} ask=${kind ?? ''} files=${isFile ? 1 : ''}`
+const bashValue = (words: readonly string[], { kind, isFile, isJoined }: Value) =>
+  `words=${shellQuote(words.join(' '))} ask=${kind ?? ''} files=${isFile ? 1 : ''}${isJoined ? ' joined=1' : ''}`
 
 const bash = (nodes: CommandNode[]) => `# otpd in bash. In ~/.bashrc: source <(otpd completion bash)
 _otpd() {
-  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD - 1]}" at=otpd words= flags= ask= files= server= i
+  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD - 1]}" at=otpd words= flags= ask= files= joined= head= server= i
   COMPREPLY=()
   # Bash splits words at colons, so that the URL is read from the line.
   if [[ \${COMP_LINE-} =~ [[:space:]](--server|--context)[[:space:]=]+([^[:space:]]+) ]]; then
@@ -171,7 +172,8 @@ ${caseClauses(
   esac
   if [[ $cur == -* && -n $flags ]]; then words=$flags ask= files=; fi
   if [[ -n $ask ]]; then words="$words $(set -f; otpd __complete "$ask" $server 2>/dev/null)"; fi
-  COMPREPLY=($(set -f; compgen -W "$words" -- "$cur"))
+  if [[ -n $joined && $cur == *,* ]]; then head="\${cur%,*},"; fi
+  COMPREPLY=($(set -f; compgen -P "$head" -W "$words" -- "\${cur#"$head"}"))
   if [[ -n $files ]]; then compopt -o default 2>/dev/null || COMPREPLY+=($(compgen -f -- "$cur")); fi
 }
 complete -F _otpd otpd
@@ -199,10 +201,11 @@ ${caseClauses(commandCases(nodes), '      ')}
   done
   case "$at \${words[CURRENT - 1]}" in
 ${caseClauses(
-  flagValueCases(nodes, ({ values, kind, isFile }) => {
+  flagValueCases(nodes, ({ values, kind, isFile, isJoined }) => {
     const asked = kind === null ? [] : [`compadd -- ${askServer(kind)}`]
     const listed = values.length > 0 ? [`compadd -- ${values.map(shellQuote).join(' ')}`] : []
-    return [...listed, ...asked, ...(isFile ? ['_files'] : []), 'return'].join('; ')
+    const joined = isJoined ? ["compset -P '*,'"] : []
+    return [...joined, ...listed, ...asked, ...(isFile ? ['_files'] : []), 'return'].join('; ')
   }),
   '    ',
 )}
@@ -286,9 +289,12 @@ const fish = (nodes: CommandNode[]) =>
   ].join('\n')
 
 /** Words that complete a value in fish. */
-const fishValues = ({ values, kind }: Value) => [
-  ...(values.length > 0 ? [fishQuote(values.join(' '))] : []),
-  ...(kind === null ? [] : [fishQuote(`(otpd __complete ${kind} (__otpd_server) 2>/dev/null)`)]),
-]
+function fishValues({ values, kind, isJoined }: Value): string[] {
+  const listed = values.length === 0 ? [] : [values.join(' ')]
+  const asked = kind === null ? [] : [`otpd __complete ${kind} (__otpd_server) 2>/dev/null`]
+  if (!isJoined) return [...listed, ...asked.map((command) => `(${command})`)].map(fishQuote)
+  const commands = [...listed.map((words) => `string split " " ${fishQuote(words)}`), ...asked]
+  return commands.map((command) => fishQuote(`(__fish_complete_list , ${fishQuote(command)})`))
+}
 
 const fishQuote = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`

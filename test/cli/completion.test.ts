@@ -110,6 +110,15 @@ describe('bash', () => {
     expect(await completionsFor(...line.split(' '), 'G')).toEqual(['GB', 'GR'])
   })
 
+  test('completes each of several values that commas join', async () => {
+    expect(await completionsFor('logs', '--type', 'otp.sent,otp.ver')).toEqual(['otp.sent,otp.verified'])
+    expect(await completionsFor('webhook', 'create', '--events', '*,otp.exp')).toEqual(['*,otp.expired'])
+    answerOnly('__complete country', 'DE', 'GB', 'GR')
+    const countries = await completionsFor('app', 'update', 'web', '--countries', 'DE,FR,G')
+    expect(countries).toEqual(['DE,FR,GB', 'DE,FR,GR'])
+    expect(await completionsFor('otp', 'send', '+1', '--country', 'DE,G')).toEqual([])
+  })
+
   test('completes the values of closed lists, and files where a file is wanted', async () => {
     expect(await completionsFor('app', 'create', '--env', '')).toEqual(['live', 'test'])
     expect(await completionsFor('completion', 'f')).toEqual(['fish'])
@@ -150,13 +159,24 @@ describe('a script', () => {
     expect(result.stdout).toContain('live')
   })
 
-  test.skipIf(Bun.which('fish') === null)('asks the server of the line in fish', async () => {
-    for (const [given, asked] of serverFlags) {
-      answerOnly(`__complete app ${given.includes('=') ? given : asked}`, 'web')
-      const result = await runInShell('fish', `source otpd.fish; complete -C "otpd ${given} app get "`)
-      expect(result.stdout).toStartWith('web\n')
-    }
-  })
+  test.skipIf(Bun.which('fish') === null)(
+    'asks the server of the line, and completes joined values, in fish',
+    async () => {
+      for (const [given, asked] of serverFlags) {
+        answerOnly(`__complete app ${given.includes('=') ? given : asked}`, 'web')
+        const result = await runInShell('fish', `source otpd.fish; complete -C "otpd ${given} app get "`)
+        expect(result.stdout).toStartWith('web\n')
+      }
+      answerOnly('__complete country', 'DE', 'GB')
+      const joined = ['logs --type otp.sent,otp.ver', 'app update web --countries DE,G'].map(
+        (line) => `complete -C "otpd ${line}"`,
+      )
+      const { stdout } = await runInShell('fish', ['source otpd.fish', ...joined].join('; '))
+      expect(stdout.split('\n').map((line) => line.split('\t')[0])).toEqual(
+        expect.arrayContaining(['otp.sent,otp.verified', 'DE,GB']),
+      )
+    },
+  )
 
   test.skipIf(Bun.which('zsh') === null)('asks the server of the line in zsh', async () => {
     const stubs = 'compdef() {}; compadd() { print -l "$@" }; _describe() { print -l "${(@P)2}" }'
