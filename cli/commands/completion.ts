@@ -1,6 +1,6 @@
 import { Argument } from 'commander'
 import type { CliCommand } from './command.ts'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Api } from '../client/api.ts'
 import { listApplications, listOtpRequests, listProjects, listTokens, listWebhooks } from '../client/find.ts'
@@ -61,6 +61,8 @@ async function readWords(context: Context, kind: CompletionKind): Promise<string
     return Array.isArray(cached.words) ? cached.words.map(String) : []
   const words = (await listNames(api, kind)).filter((word) => /^[\w.@+:/?=%-]+$/.test(word))
   const text = JSON.stringify({ server: server.url, at: io.now(), words })
+  // It is missing without a login, as with an API token in a variable.
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   writeFileSync(path, text, { mode: 0o600 })
   return words
 }

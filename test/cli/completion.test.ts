@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runToEnd } from '../helpers/binary.ts'
-import { createHome } from './cli-fixture.ts'
+import { createHome, createScriptedServer, pageResponse, sampleProject } from './cli-fixture.ts'
 
 const home = createHome()
 const scripts: Record<string, string> = {}
@@ -96,6 +96,20 @@ describe('bash', () => {
     await home.otpd(['context', 'add', 'staging', 'https://otp.example.com'])
     expect((await words('context')).stdout).toBe('staging\n')
     expect((await words('provider')).exitCode).toBe(0)
+  })
+
+  test('completes with an API token alone, and remembers the answer for ten seconds', async () => {
+    const fresh = createHome()
+    const server = createScriptedServer(() => pageResponse(sampleProject()))
+    const env = { OTPD_SERVER: server.url, OTPD_TOKEN: 'token' }
+    for (let count = 0; count < 2; count++)
+      expect((await fresh.otpd(['__complete', 'project'], { env })).stdout).toBe('storefront\n')
+    expect(server.requests).toHaveLength(1)
+    fresh.clock.nowMs += 10_000
+    await fresh.otpd(['__complete', 'project'], { env })
+    expect(server.requests).toHaveLength(2)
+    void server.stop()
+    fresh.remove()
   })
 
   test.each([
