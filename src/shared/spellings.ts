@@ -20,7 +20,7 @@ const optionalDigits = [
 /**
  * Folds the spellings of one subscriber into one: Argentina `+549…` and `+54…`, Mexico `+521…` and `+52…`, Brazil with
  * and without the ninth digit. All other numbers stay as they are. A key for limits, never a number to send to or to
- * answer: messages go to the number as the caller wrote it.
+ * answer: messages go to the number as the caller wrote it, except for `+521…`, which no network knows any more.
  *
  * @param phone E.164; any other text stays as it is
  */

@@ -4,7 +4,7 @@ import {
   parsePhoneNumberFromString,
   type PhoneNumber,
 } from 'libphonenumber-js/max/es6'
-import { normalizeCountry, phoneSpellings } from '../../shared/spellings.ts'
+import { canonicalPhone, normalizeCountry, phoneSpellings } from '../../shared/spellings.ts'
 import { ServiceError } from './errors.ts'
 import { findPlannedNumber, classifyNumber, type RestrictedNumberType } from './numbering-plans.ts'
 import type { Random } from './random.ts'
@@ -42,11 +42,17 @@ export function tryParsePhone(text: string): Phone | undefined {
   return { phone, country, isVirtual: false, numberType: classifyNumber(phone, type) }
 }
 
-/** Parses any number in E.164. */
+/**
+ * Parses any number in E.164. `+521…`, the former spelling of Mexican mobile numbers, which contacts and WhatsApp still
+ * have, is too long for the library and becomes `+52…`, which networks know.
+ */
 function parseByLibrary(phone: string): Phone | undefined {
   // The text is nothing but the number, and `extract`, which searches for one, takes three times as long.
   const number = parsePhoneNumberFromString(phone, { extract: false })
-  if (!number?.isPossible()) return undefined
+  if (!number?.isPossible()) {
+    const canonical = canonicalPhone(phone)
+    return canonical === phone ? undefined : tryParsePhone(canonical)
+  }
   return {
     phone: number.number,
     country: number.country ?? mainCountry(number),

@@ -18,6 +18,8 @@ describe('a phone number', () => {
     ['+441632960123', '+441632960123', 'GB'],
     ['+33639981234', '+33639981234', 'FR'],
     ['+12005550123', '+12005550123', 'US'],
+    // Mexico, as mobile numbers were written before 2019.
+    ['+52 1 55 1234 5678', '+525512345678', 'MX'],
     // Not assigned, but of a possible length.
     ['+4712345678', '+4712345678', 'NO'],
     ['+12005552671', '+12005552671', null],
@@ -43,6 +45,7 @@ describe('a phone number', () => {
     ['a zero byte', '+14155552671\0'],
     ['digits of another script', '+１４１５５５５２６７１'],
     ['an unknown country code', '+2101234567'],
+    ['the former 1 of Mexico before no area code', '+5211234567890'],
     ['too few digits after 999', '+999123456789'],
     ['too many digits after 999', '+99912345678901'],
   ])('with %s is none', (_, text) => {

@@ -182,6 +182,13 @@ describeEachDatabase('rules that allow and deny', (database) => {
     expect((await list()).data).toMatchObject([{ effect: 'allow', value: short }])
     for (const phone of [long, short]) expect((await otp.send(app, { phone })).status).toBe(201)
     await removeAll()
+    // The former spelling of Mexico is read as the one that networks know.
+    expect((await create({ effect: 'deny', value: '+5215512345678' })).data).toMatchObject({
+      target: 'phone',
+      value: '+525512345678',
+    })
+    expect(await detailOf(await otp.send(app, { phone: '+5215512345678' }))).toBe('DENY_RULE')
+    await removeAll()
   })
 
   test('a rule of one application leaves the others, and one of a developer leaves other developers', async () => {
