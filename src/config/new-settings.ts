@@ -60,10 +60,15 @@ export const newSettings: Record<string, readonly string[]> = {
   ],
 }
 
-/** Values of older settings by the release that introduced them. */
+/** Values of older settings, words of their lists and placeholders of their texts, by the release that introduced them. */
 export const newValues: Record<string, Readonly<Record<string, readonly string[]>>> = {
   '0.3.0': {
+    'guard.allowedNumberTypes': ['fixedLine', 'company', 'pager', 'voicemail', 'tollFree'],
+    'providers.*.body': ['{{messageNumber}}'],
+    'providers.*.channels': ['rcs'],
+    'providers.*.headers': ['{{messageNumber}}'],
     'providers.*.kind': ['aws-notify', 'prelude', 'telnyx-verify', 'twilio-verify', 'vonage-verify'],
+    'providers.*.url': ['{{messageNumber}}'],
     'routes.*.channel': ['rcs'],
   },
 }
@@ -82,10 +87,18 @@ export function listNewerSettings(settings: readonly SettingValue[], release: st
     const name = one.setting.replace(/^(alerts|plans|providers|routes)\.[^.]+\./, '$1.*.')
     const [since] = laterNames.find(([, names]) => names.includes(name)) ?? []
     if (since !== undefined) return [{ ...one, since }]
-    const value = String(one.value)
-    const [valueSince] = laterValues.find(([, values]) => values[name]?.includes(value)) ?? []
-    return valueSince === undefined
-      ? []
-      : [{ ...one, setting: `${one.setting} = "${value}"`, since: valueSince }]
+    const parts = listParts(String(one.value))
+    return laterValues.flatMap(([valueSince, values]) =>
+      (values[name] ?? [])
+        .filter((value) => parts.includes(value))
+        .map((value) => ({ ...one, setting: `${one.setting} = "${value}"`, since: valueSince })),
+    )
   })
 }
+
+/** Lists what a release may refuse in a value: all of it, each word of a list, each placeholder. */
+const listParts = (value: string) => [
+  value,
+  ...value.split(/\s*,\s*/),
+  ...(value.match(/\{\{\w+\}\}/g) ?? []),
+]

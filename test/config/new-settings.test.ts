@@ -2,6 +2,9 @@ import { expect, test } from 'bun:test'
 import { listNewerSettings, newSettings, newValues } from '../../src/config/new-settings.ts'
 import { providerKinds } from '../../src/delivery/providers/all-provider-kinds.ts'
 import { settingList } from '../../src/config/settings.ts'
+import { placeholderNames } from '../../src/delivery/kit/placeholders.ts'
+import { restrictedNumberTypes } from '../../src/domain/model/numbering-plans.ts'
+import { channels } from '../../src/domain/model/request.ts'
 import { loadFile } from '../helpers/config.ts'
 
 // prettier-ignore
@@ -52,6 +55,39 @@ test('every kind of provider, and every setting of one, is of 0.1.0, or of the r
       .map((field) => `${kind} ${field}`)
   })
   expect(unlisted).toEqual([])
+})
+
+test('every type of number, channel and placeholder is of 0.2.0, or of the release that introduced it', () => {
+  const introduced = Object.values(newValues).flatMap((values) => Object.values(values).flat())
+  const of020 = `
+    premium sharedCost personal satellite international sms whatsapp telegram voice
+    {{to}} {{digits}} {{text}} {{code}} {{requestId}} {{locale}} {{country}} {{channel}} {{applicationName}} {{validitySeconds}}
+    {{validityMinutes}} {{callbackUrl}} {{attempt}} {{username}} {{password}} {{basic}}`
+  const placeholders = placeholderNames.map((name) => `{{${name}}}`)
+  const values = [...restrictedNumberTypes, ...channels, ...placeholders]
+  expect(values.filter((value) => !of020.includes(value) && !introduced.includes(value))).toEqual([])
+})
+
+test('names the values in lists and the placeholders that an earlier release refuses', () => {
+  const file = `[guard]
+allowedNumberTypes = ["fixedLine", "premium", "pager"]
+[[providers]]
+name = "gw"
+kind = "http-template"
+url = "https://sms.example.com/send"
+body = "{{to}} {{text}} {{messageNumber}}"
+channels = "sms, rcs"
+`
+  const { settings, problems } = loadFile(file)
+  expect(problems).toEqual([])
+  const named = listNewerSettings(settings, '0.2.0').map(({ setting, origin }) => `${origin} ${setting}`)
+  expect(named.toSorted()).toEqual([
+    '/etc/o.toml:2 guard.allowedNumberTypes = "fixedLine"',
+    '/etc/o.toml:2 guard.allowedNumberTypes = "pager"',
+    '/etc/o.toml:7 providers.gw.body = "{{messageNumber}}"',
+    '/etc/o.toml:8 providers.gw.channels = "rcs"',
+  ])
+  expect(listNewerSettings(settings, '0.3.0')).toEqual([])
 })
 
 test('names the kinds, prices and strategies that an earlier release refuses', () => {
