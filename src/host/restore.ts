@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
-import { timeInFileName, timeInSealedName } from '../backups/names.ts'
+import { timeInCopyName, timeInFileName, timeInSealedName } from '../backups/names.ts'
 import type { Config } from '../config/config.ts'
 import type { OnStep } from '../shared/progress.ts'
 import { countDatabase, type BackupRows } from '../store/data-dir/backup.ts'
@@ -66,7 +66,7 @@ export async function findRestorable({ config }: Needs, backup: BackupName): Pro
 function describe(source: BackupSource): Omit<HostFoundBackup, 'replacedRows'> {
   const { label: file } = source
   const name = basename(file)
-  const named = timeInFileName(name) ?? timeInSealedName(name)
+  const named = timeInFileName(name) ?? timeInCopyName(name) ?? timeInSealedName(name)
   if (source.kind === 'object')
     return {
       file,

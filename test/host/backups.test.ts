@@ -6,6 +6,7 @@ import { readLastBackup } from '../../src/backups/last-backup.ts'
 import { backupFileName, timeInFileName } from '../../src/backups/names.ts'
 import { openHost } from '../../src/host/host.ts'
 import { backUp, listBackups } from '../../src/host/data.ts'
+import { findRestorable } from '../../src/host/restore.ts'
 import { createDatabase } from '../../src/store/data-dir/create-database.ts'
 import { prepareDataDir } from '../../src/store/data-dir/data-dir.ts'
 import { loadEnv, requireConfig } from '../helpers/config.ts'
@@ -57,4 +58,13 @@ test('the list shows the copies of upgrades and restores, by path if backups are
   expect(await names(nas)).toEqual([basename(file)])
   expect(await names(join(dataDir, 'backups'))).toEqual([basename(copy), basename(replaced)])
   await expect(names('')).rejects.toMatchObject({ reason: 'PLACE_INVALID' })
+})
+
+test('a copy of an upgrade is as old as its name says, wherever it was copied to', async () => {
+  const { dataDir, config } = await createData({})
+  const { file } = await backUp({ config })
+  const copy = join(dataDir, 'backups', 'before-migration-2020-01-01T00-00-00-000Z.db')
+  copyFileSync(file, copy)
+  const found = await findRestorable({ config }, { name: copy, cwd: folder })
+  expect(found.at).toBe('2020-01-01T00:00:00.000Z')
 })
