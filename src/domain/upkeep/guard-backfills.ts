@@ -2,7 +2,7 @@ import { countryKey, historyKey, prefixKey, relayKey } from '../guard/row-keys.t
 import { openLedger, type Ledger } from '../guard/subject.ts'
 import type { Clock } from '../model/clock.ts'
 import { contextHashForm, upgradeContext } from '../model/context.ts'
-import { evidenceDays, guardHashForm, type GuardRow } from '../model/guard.ts'
+import { evidenceDays, guardHashForm } from '../model/guard.ts'
 import { upgradeHash, type Keys } from '../model/keys.ts'
 import { idTime } from '../model/ids.ts'
 import { isVirtualPhone, tryParsePhone } from '../model/phone.ts'
@@ -130,8 +130,7 @@ async function changeRows(
   now: number,
   change: (ledger: Ledger, key: string, at: number) => void,
 ): Promise<void> {
-  const rows = new Map<string, GuardRow | undefined>()
-  for (const key of [...added.keys()].toSorted()) rows.set(key, (await tx.guard.rows([key])).get(key))
+  const rows = await tx.guard.rows([...added.keys()].toSorted())
   const ledger = openLedger({ row: (key) => rows.get(key) }, now)
   for (const [key, times] of added) for (const at of times) change(ledger, key, at)
   await tx.guard.apply(ledger.close())
