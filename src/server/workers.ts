@@ -23,6 +23,8 @@ const clockCheckMs = 10_000
 /** Also how soon an idle server notices replaced keys; one that writes does at once. */
 const backfillsMs = 2_000
 const evidenceBatch = 10_000
+/** Calls of other nodes and their backfills wait for the locks of a batch. */
+const sharedEvidenceBatch = 1_000
 const purgeIntervalMs = 10 * minuteMs
 
 /**
@@ -63,20 +65,21 @@ export async function startWorkers(needs: {
     newId,
     random: world.random,
   })
-  const runner = createBackfills({
-    store,
-    keyring,
-    backfills,
-    onEnded: ({ name }) => log.debug('rows were brought to the newest keys', { backfill: name }),
-  })
+  const createRunner = (target: Store) =>
+    createBackfills({
+      store: target,
+      keyring,
+      backfills,
+      onEnded: ({ name }) => log.debug('rows were brought to the newest keys', { backfill: name }),
+    })
+  const runner = createRunner(store)
   if (isNew) await leadership.run(() => runner.skip(backfillsToSkip(backfills)))
-  // Before the first send: without evidence, the guard takes customers for strangers.
+  // Before the first send: without evidence, the guard takes customers for strangers. Not only at the leader, which may be a
+  // node of an older release that is upgraded later.
   else
-    await leadership.run(() =>
-      runner.run({ batchSize: evidenceBatch, yieldToRequests: async () => true }, [
-        evidenceBackfill,
-        relayBackfill,
-      ]),
+    await createRunner(needs.store).run(
+      { batchSize: isShared ? sharedEvidenceBatch : evidenceBatch, yieldToRequests: async () => true },
+      [evidenceBackfill, relayBackfill],
     )
   // Before there are rows: later they would have to be moved into their partitions.
   if (database.postgres)

@@ -10,6 +10,14 @@ export function createBackfillStore({ database, executor }: Connection): Backfil
   return {
     list: () => backfills.list(),
 
+    async lock(backfill, version) {
+      const initial = { backfill, version, position: '' }
+      // There is nothing to lock before the first step.
+      await backfills.insertMissing(initial)
+      await database.lock(executor, states, states.backfill, backfill)
+      return (await backfills.find(eq(states.backfill, backfill))) ?? initial
+    },
+
     async put({ backfill, version, position }) {
       await backfills.put(
         { backfill, version, position },

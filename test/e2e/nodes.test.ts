@@ -32,4 +32,17 @@ describe.skipIf(postgresUrl === undefined)('nodes on PostgreSQL', () => {
     expect(await shared.query('select email from accounts')).toEqual([{ email: 'ada@example.com' }])
     await Promise.all(nodes.map((node) => node.stop()))
   })
+
+  test('count the evidence of verified phones at their start, although an older node leads', async () => {
+    const node = await shared.startNode()
+    await node.stop()
+    await shared.query(`delete from key_walks where walk = 'guard.evidence'`)
+    // A node of 0.2.0 that is upgraded last renews this lease.
+    await shared.query(`update leases set owner = 'old', until = 9e15 where name = 'leader'`)
+    const upgraded = await shared.startNode()
+    expect(await shared.query(`select position from key_walks where walk = 'guard.evidence'`)).toEqual([
+      { position: null },
+    ])
+    await upgraded.stop()
+  })
 })

@@ -50,9 +50,8 @@ export function createBackfills(needs: {
     const next = await store.write(async (tx) => {
       // Read inside the transaction, which is also when replaced keys are noticed.
       const version = keyring.newestVersion(backfill.purpose)
-      const states = await tx.backfills.list()
-      const state = states.find((candidate) => candidate.backfill === backfill.name)
-      const from = state?.version === version ? state.position : ''
+      const state = await tx.backfills.lock(backfill.name, version)
+      const from = state.version === version ? state.position : ''
       if (from === null) return undefined
       const reached = await backfill.step(tx, from, limit)
       await tx.backfills.put({ backfill: backfill.name, version, position: reached ?? null })

@@ -46,7 +46,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
       backfills,
       onEnded: ({ name }) => void ended.push(name),
     })
-    for (let i = 0; i < (isInterrupted ? 60 : 1); i++)
+    for (let i = 0; i < (isInterrupted ? 90 : 1); i++)
       await runBackfills({ batchSize: 2, yieldToRequests: async () => !isInterrupted })
     return ended
   }
@@ -131,14 +131,18 @@ describeEachDatabase('after the keys were replaced', (database) => {
     },
   )
 
-  test.each([false, true])(
-    'verified phones of 14 days become evidence, once each (interrupted: %p)',
-    async (isInterrupted) => {
+  test.each([
+    ['', false, 1],
+    ['interrupted', true, 1],
+    ['at three nodes at once', false, 3],
+  ] as const)(
+    'verified phones of 14 days become evidence, once each (%s)',
+    async (_, isInterrupted, nodes) => {
       const now = clock.now()
       const developerId = newId('dev')
       const developer = { developerId, environment: 'live' as const }
       const appId = newId('app')
-      const device = isInterrupted ? 'anotherphone' : 'thefirstone_'
+      const device = `device${Number(isInterrupted)}${nodes}____`
       await registerShortIds(database(), developerId, appId)
       const save = async (phone: string, daysAgo: number, environment: 'live' | 'test' = 'live') => {
         const owned = { ...developer, environment, phone }
@@ -155,7 +159,7 @@ describeEachDatabase('after the keys were replaced', (database) => {
       await save('+31612350000', 20)
       await save('+31612350001', 0, 'test')
       await store.write((tx) => tx.backfills.put({ backfill: evidenceBackfill, version: 1, position: '' }))
-      await run(isInterrupted)
+      await Promise.all(Array.from({ length: nodes }, () => run(isInterrupted)))
       await run(false)
       const subjects = [countryKey(developerId, 'NL'), prefixKey(ring.keys, developerId, '+31612340000')]
       for (const subject of [...subjects, device]) {
