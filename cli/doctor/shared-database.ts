@@ -68,7 +68,12 @@ function nodeChecks(nodes: readonly InspectedNode[], nowMs: number): Check[] {
   if (alive.length === 0)
     return [...gone, warning(name, 'none serves this database', 'Start one: otpd serve')]
   const list = alive.map((node) => node.name).join(', ')
-  const differences = [...versionChecks(name, alive), ...configurationChecks(name, alive)]
+  // During an upgrade, versions have other settings.
+  const releases = [...Map.groupBy(alive, ({ version }) => version).values()]
+  const differences = [
+    ...versionChecks(name, alive),
+    ...releases.flatMap((release) => configurationChecks(name, release)),
+  ]
   return [...gone, ...(differences.length > 0 ? differences : [ok(name, `${list}; one configuration`)])]
 }
 

@@ -101,6 +101,20 @@ test.each<[string, Partial<Open>, string[]]>([
     ['warning: the versions differ: a (1.0.0), b (1.1.0)'],
   ],
   [
+    'the settings that nodes of one version have, while they are upgraded',
+    {
+      nodes: [
+        node('a'),
+        node('b', { version: '1.1.0', configuration: 'new', settings: { prices: null } }),
+        node('c', { version: '1.1.0', configuration: 'other', settings: { prices: 'EUR' } }),
+      ],
+    },
+    [
+      'warning: the versions differ: a (1.0.0), b (1.1.0), c (1.1.0)',
+      'warning: the configuration of b differs from that of c: prices',
+    ],
+  ],
+  [
     'other settings',
     { nodes: [node('a'), node('b', { configuration: 'other', settings: { signup: 'closed' } })] },
     ['warning: the configuration of a differs from that of b: signup'],
