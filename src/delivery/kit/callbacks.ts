@@ -51,5 +51,7 @@ export function readCharge(amount: unknown, currency: string | undefined): Charg
 export const noReceipt: CallbackResult = { kind: 'receipts', receipts: [] }
 /** A callback with an invalid or missing signature. */
 export const forged: CallbackResult = { kind: 'forged' }
-/** A callback that lacks required fields, or that cannot be verified at the moment. */
+/** A callback that lacks required fields. */
 export const unreadable: CallbackResult = { kind: 'unreadable' }
+/** A callback that cannot be verified at the moment. */
+export const unverifiable: CallbackResult = { kind: 'unverifiable' }

@@ -107,14 +107,16 @@ export type Callback = {
 }
 
 /**
- * `forged`: the signature is invalid or missing. `challenge`: the provider verifies that we own the URL; the
- * response must be 200 with the text as `text/plain`.
+ * `forged`: the signature is invalid or missing. `unverifiable`: it cannot be checked at the moment, so the provider must
+ * repeat the callback. `challenge`: the provider verifies that we own the URL; the response must be 200 with the text as
+ * `text/plain`.
  */
 export type CallbackResult =
   | { kind: 'receipts'; receipts: Receipt[] }
   | { kind: 'challenge'; text: string }
   | { kind: 'forged' }
   | { kind: 'unreadable' }
+  | { kind: 'unverifiable' }
 
 /** State of a provider's own connection. After a failure it is tried again in `retryMs` at the latest. */
 export type ConnectionState = 'connected' | { failure: Failure; retryMs: number }

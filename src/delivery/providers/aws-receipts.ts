@@ -1,6 +1,6 @@
 import { createPublicKey, verify, type KeyObject } from 'node:crypto'
 import { awsHost } from './aws.ts'
-import { forged, noReceipt, unreadable } from '../kit/callbacks.ts'
+import { forged, noReceipt, unreadable, unverifiable } from '../kit/callbacks.ts'
 import type { ProviderNeeds } from '../kit/provider-kinds.ts'
 import { parseJson, textAt } from '../kit/json.ts'
 import type { Callback, CallbackResult } from '../kit/provider.ts'
@@ -53,7 +53,7 @@ export function createSnsNotificationReader(
   return async ({ body }, nowMs) => {
     const envelope = parseJson(body)
     const type = textAt(envelope, 'Type')
-    const fieldNames = type === undefined ? undefined : signedFieldNames[type]
+    const fieldNames = type === undefined ? undefined : signedFieldNames.get(type)
     const message = textAt(envelope, 'Message')
     if (fieldNames === undefined || message === undefined) return unreadable
     if (textAt(envelope, 'TopicArn') !== receiptTopicArn) return forged
@@ -63,38 +63,35 @@ export function createSnsNotificationReader(
     const certificateUrl = textAt(envelope, 'SigningCertURL') ?? ''
     if (!isTrusted(certificateUrl) || !certificateUrl.endsWith('.pem')) return forged
     const key = await findKey(certificateUrl)
-    // The certificate could not be loaded: SNS retries.
-    if (!key) return unreadable
+    if (!key) return unverifiable
     if (!isSigned(envelope, fieldNames, key)) return forged
 
     if (type === 'Notification') return { message }
     const confirmUrl = textAt(envelope, 'SubscribeURL') ?? ''
     if (type !== 'SubscriptionConfirmation' || !isTrusted(confirmUrl)) return noReceipt
-    return (await fetchText(confirmUrl)) === undefined ? unreadable : noReceipt
+    return (await fetchText(confirmUrl)) === undefined ? unverifiable : noReceipt
   }
 }
 
+const confirmationFields = ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']
 /** Fields that the signature of each type covers, in signing order. */
-const signedFieldNames: Partial<Record<string, readonly string[]>> = {
-  Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
-  SubscriptionConfirmation: [
-    'Message',
-    'MessageId',
-    'SubscribeURL',
-    'Timestamp',
-    'Token',
-    'TopicArn',
-    'Type',
-  ],
-  UnsubscribeConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
-}
+const signedFieldNames: ReadonlyMap<string, readonly string[]> = new Map([
+  ['Notification', ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type']],
+  ['SubscriptionConfirmation', confirmationFields],
+  ['UnsubscribeConfirmation', confirmationFields],
+])
+const algorithms: ReadonlyMap<string, string> = new Map([
+  ['1', 'RSA-SHA1'],
+  ['2', 'RSA-SHA256'],
+])
 
 function isSigned(envelope: unknown, fieldNames: readonly string[], key: KeyObject): boolean {
   const signedLines = fieldNames.flatMap((fieldName) => {
     const value = textAt(envelope, fieldName)
     return value === undefined ? [] : `${fieldName}\n${value}\n`
   })
-  const algorithm = textAt(envelope, 'SignatureVersion') === '2' ? 'RSA-SHA256' : 'RSA-SHA1'
+  const algorithm = algorithms.get(textAt(envelope, 'SignatureVersion') ?? '')
+  if (algorithm === undefined) return false
   const signature = Buffer.from(textAt(envelope, 'Signature') ?? '', 'base64')
   return verify(algorithm, Buffer.from(signedLines.join('')), key, signature)
 }
@@ -102,7 +99,9 @@ function isSigned(envelope: unknown, fieldNames: readonly string[], key: KeyObje
 function readKey(pem: string | undefined): KeyObject | undefined {
   if (pem === undefined) return undefined
   try {
-    return createPublicKey(pem)
+    const key = createPublicKey(pem)
+    // As SNS has it: with a key of another kind, `verify` throws.
+    return key.asymmetricKeyType === 'rsa' ? key : undefined
   } catch {
     return undefined
   }

@@ -16,11 +16,12 @@ type CallbackRequest = {
 }
 
 /**
- * `unknown`: no such provider, or the token belongs to another one. `forged`: invalid signature. `challenge`: the
- * provider verifies that the URL is ours and expects this text as the response.
+ * `unknown`: no such provider, or the token belongs to another one. `forged`: invalid signature. `unverifiable`: the provider
+ * must repeat it. `challenge`: the provider verifies that the URL is ours and expects this text as the response.
  */
 type CallbackOutcome =
-  { kind: 'received' | 'unknown' | 'forged' | 'unreadable' } | { kind: 'challenge'; text: string }
+  | { kind: 'received' | 'unknown' | 'forged' | 'unreadable' | 'unverifiable' }
+  | { kind: 'challenge'; text: string }
 
 export type ReceiveCallback = (request: CallbackRequest) => Promise<CallbackOutcome>
 
@@ -61,6 +62,12 @@ export function callbackRoutes({ receiveCallback }: { receiveCallback: ReceiveCa
         'INVALID_ARGUMENT',
         'The callback does not have the format that the provider documents.',
       )
+    }
+    // Providers such as Amazon SNS repeat a call after 5xx, and give it up after 4xx.
+    if (result.kind === 'unverifiable') {
+      throw new ServiceError('UNAVAILABLE', 'The signature cannot be checked now. Repeat the callback.', {
+        retryAfterSeconds: 10,
+      })
     }
     return { data: { received: true as const } }
   }

@@ -278,11 +278,28 @@ describe('a receipt by an SNS topic', () => {
     })
   })
 
-  test('is unreadable while the certificate cannot be loaded', async () => {
+  test('is unverifiable while the RSA certificate cannot be loaded, so that SNS repeats it', async () => {
+    const read = () => readCallback(withTopic(), eventCallback('TEXT_DELIVERED'))
     server.setResponse(503)
-    expect(await readCallback(withTopic(), eventCallback('TEXT_DELIVERED'))).toEqual({ kind: 'unreadable' })
+    expect(await read()).toEqual({ kind: 'unverifiable' })
     server.setResponse(200, 'no certificate')
-    expect(await readCallback(withTopic(), eventCallback('TEXT_DELIVERED'))).toEqual({ kind: 'unreadable' })
+    expect(await read()).toEqual({ kind: 'unverifiable' })
+    const { publicKey: another } = generateKeyPairSync('ed25519')
+    server.setResponse(200, another.export({ type: 'spki', format: 'pem' }).toString())
+    expect(await read()).toEqual({ kind: 'unverifiable' })
+  })
+
+  test('of an unknown signature version is forged, and of an unknown type unreadable', async () => {
+    const envelope = snsEnvelope(JSON.stringify(event('TEXT_DELIVERED')), { SignatureVersion: '1' })
+    const { body } = signed(envelope)
+    const withVersion = createCallback({
+      body: body.replace('"SignatureVersion":"1"', '"SignatureVersion":"3"'),
+    })
+    expect(await readCallback(withTopic(), withVersion)).toEqual({ kind: 'forged' })
+    for (const Type of ['News', 'constructor', '__proto__'])
+      expect(await readCallback(withTopic(), eventCallback('TEXT_DELIVERED', { Type }))).toEqual({
+        kind: 'unreadable',
+      })
   })
 
   test('is not read if no topic is set', () => {
@@ -307,6 +324,15 @@ describe('a receipt by an SNS topic', () => {
         'GET /SimpleNotificationService-1.pem',
         'GET /?Action=ConfirmSubscription&Token=2336412f37',
       ])
+    })
+
+    test('and is repeated if the confirmation fails', async () => {
+      server.setHandler(
+        ({ path }) => new Response(certificate, { status: path.endsWith('.pem') ? 200 : 503 }),
+      )
+      expect(await readCallback(withTopic(), signed(confirmation(confirmUrl)))).toEqual({
+        kind: 'unverifiable',
+      })
     })
 
     test('and is not confirmed if it is forged, or if its URL has another host', async () => {

@@ -18,11 +18,24 @@ const meta = {
     verifyToken: 'words',
   },
 }
+const receiptTopicArn = 'arn:aws:sns:eu-central-1:123456789012:otp-receipts'
+const aws = {
+  name: 'aws',
+  kind: 'aws-sms',
+  values: {
+    region: 'eu-central-1',
+    accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
+    secretAccessKey: 'key',
+    receiptTopicArn,
+    // Nothing listens there.
+    baseUrl: 'http://127.0.0.1:1',
+  },
+}
 const path = callbackPath(keys, 'meta')
 let service: TestService
 
 beforeEach(async () => {
-  service = await createTestService({ delivery: { providers: [meta], routes: [] } })
+  service = await createTestService({ delivery: { providers: [meta, aws], routes: [] } })
 })
 afterEach(() => service.dispose())
 
@@ -48,6 +61,18 @@ describe('a callback', () => {
 
   test('is 400 if it does not have the format of the provider', async () => {
     expect((await post('[]', signed('[]'))).status).toBe(400)
+  })
+
+  test('is 503 if its signature cannot be checked now, so that its provider repeats it', async () => {
+    const body = {
+      Type: 'Notification',
+      TopicArn: receiptTopicArn,
+      Message: '{}',
+      Timestamp: new Date(service.clock.now()).toISOString(),
+      SigningCertURL: 'http://127.0.0.1:1/SimpleNotificationService-1.pem',
+    }
+    const response = await service.request('POST', callbackPath(keys, 'aws'), { body })
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '10'])
   })
 
   test('is rejected over 64 KiB', async () => {
