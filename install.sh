@@ -384,7 +384,7 @@ rollback() {
     # An older version refuses a database that a newer one has migrated.
     "$back" migrate status --data-dir "$data" >/dev/null 2>"$work/errors" ||
       fail "otpd $version cannot use the database in $data; nothing was changed." "$(sed -n 1p "$work/errors")" \
-        'Restore the backup that the upgrade made first: otpd restore FILE'
+        'First restore the backup that the upgrade made: otpd restore FILE'
   fi
   new=$(mktemp "$bin/.otpd.XXXXXX" 2>/dev/null) || fail "$bin is not writable."
   cat "$back" >"$new"
