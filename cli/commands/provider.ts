@@ -129,14 +129,16 @@ async function listProviders(
   config: Config,
   configuredProviders: readonly ConfiguredProvider[],
 ): Promise<ListedProvider[]> {
-  const { dataDir, delivery } = config
+  const { dataDir, delivery, publicUrl } = config
   if (dataDir !== null) await requireReadable(dataDir)
   // The list itself needs no database.
   const hasDatabase = config.database !== null || (dataDir !== null && existsSync(join(dataDir, 'otpd.db')))
   const serverState = hasDatabase
     ? await withHost(context, flags, 'read', async (host) => ({
         openCircuits: await host.listOpenCircuits(),
-        callbackUrls: new Map(configuredProviders.map(({ name }) => [name, host.callbackUrlFor(name)])),
+        callbackUrls: new Map(
+          configuredProviders.map(({ name }) => [name, host.callbackUrlFor(name, publicUrl)]),
+        ),
       }))
     : undefined
   const { channelsWithProviderText } = await import('../../src/server/bundle.ts')

@@ -161,9 +161,9 @@ export async function openHost(options: {
     deleteTestAlerts: (destinations: readonly string[], at: string) =>
       deleteTestAlerts(store, destinations, at),
 
-    /** URL for the delivery receipts of a provider; null if no public URL is configured. */
-    callbackUrlFor: (provider: string): string | null =>
-      config.publicUrl === null ? null : config.publicUrl + callbackPath(keys, provider),
+    /** URL for the delivery receipts of a provider below the public URL of the server; null without one. */
+    callbackUrlFor: (provider: string, publicUrl: string | null): string | null =>
+      publicUrl === null ? null : publicUrl + callbackPath(keys, provider),
 
     close,
   }

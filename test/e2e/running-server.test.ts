@@ -13,7 +13,10 @@ describe('a server that was started with other settings than those of the shell'
   const record = () => join(server.dataDir, 'server.json')
 
   beforeAll(async () => {
-    server = await startServer({ env: { OTPD_WEBHOOK_ALLOW: '10.1.2.3', OTPD_GUARD_COUNTRIES: 'DE' } })
+    const OTPD_PUBLIC_URL = 'https://codes.example.com'
+    server = await startServer({
+      env: { OTPD_WEBHOOK_ALLOW: '10.1.2.3', OTPD_GUARD_COUNTRIES: 'DE', OTPD_PUBLIC_URL },
+    })
   })
   afterAll(() => server.stop())
 
@@ -81,6 +84,7 @@ describe('a server that was started with other settings than those of the shell'
     const env = { OTPD_DATA_DIR: server.dataDir, XDG_CONFIG_HOME: '/nowhere' }
     const { stdout } = await server.otpd(['provider', 'list'], { env })
     expect(stdout).toMatch(/^main +Twilio.* ready$/m)
+    expect(stdout).toMatch(/^ *main +https:\/\/codes\.example\.com\/v1\/callbacks\/main\/\S+$/m)
     // It has no secret to test with: the command says which process has.
     const refused = await server.otpd(['provider', 'test', 'main', '+14155550123'], { env })
     expect(refused).toMatchObject({
