@@ -2,6 +2,7 @@ import {
   getCountries,
   isSupportedCountry,
   parsePhoneNumberFromString,
+  type NumberType,
   type PhoneNumber,
 } from 'libphonenumber-js/max/es6'
 import { canonicalPhone, normalizeCountry, phoneSpellings } from '../../shared/spellings.ts'
@@ -39,7 +40,7 @@ export function tryParsePhone(text: string): Phone | undefined {
   const planned = findPlannedNumber(phone)
   if (!planned) return parseByLibrary(phone)
   const { country, type } = planned
-  return { phone, country, isVirtual: false, numberType: classifyNumber(phone, type) }
+  return { phone, country, isVirtual: false, numberType: restrictedType(phone, type) }
 }
 
 /**
@@ -57,8 +58,14 @@ function parseByLibrary(phone: string): Phone | undefined {
     phone: number.number,
     country: number.country ?? mainCountry(number),
     isVirtual: false,
-    numberType: classifyNumber(number.number, number.getType()),
+    numberType: restrictedType(number.number, number.getType()),
   }
+}
+
+/** Classifies a number. One that is also a spelling of a mobile number, such as +54 11 for +54 9 11, is no fixed line. */
+function restrictedType(phone: string, type: NumberType): RestrictedNumberType | null {
+  const restricted = classifyNumber(phone, type)
+  return restricted === 'fixedLine' && phoneSpellings(phone).length > 1 ? null : restricted
 }
 
 /**

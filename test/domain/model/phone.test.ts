@@ -124,6 +124,7 @@ describe('the spellings of a subscriber', () => {
   ])('%s: %s and %s are one subscriber', (_, long, short) => {
     expect([canonicalPhone(long), canonicalPhone(short)]).toEqual([short, short])
     expect(phoneSpellings(long)).toEqual([short, long])
+    expect(tryParsePhone(short)?.numberType).toBeNull()
   })
 
   test.each([
