@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs'
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
 import { timeInCopyName, timeInFileName, timeInSealedName } from '../backups/names.ts'
 import type { Config } from '../config/config.ts'
 import type { OnStep } from '../shared/progress.ts'
+import { shellWord } from '../shared/shell-word.ts'
 import { countDatabase, type BackupRows } from '../store/data-dir/backup.ts'
 import { dataFiles, OperationRefused, prepareDataDir } from '../store/data-dir/data-dir.ts'
 import { isLocked } from '../store/data-dir/lock.ts'
@@ -77,6 +78,12 @@ function describe(source: BackupSource): Omit<HostFoundBackup, 'replacedRows'> {
   const stats = statSync(source.path, { throwIfNoEntry: false })
   if (!stats)
     throw new OperationRefused('FILE_MISSING', `there is no ${file}`, 'List what is there: otpd backup list')
+  if (stats.isDirectory())
+    throw new OperationRefused(
+      'BACKUP_INVALID',
+      `${file} is a folder`,
+      `Restore the newest backup in it: otpd restore ${shellWord(join(file, 'latest'))}`,
+    )
   return { file, at: toIso(named ?? stats.mtimeMs), bytes: stats.size, rows: countDatabase(source.path) }
 }
 

@@ -68,3 +68,11 @@ test('a copy of an upgrade is as old as its name says, wherever it was copied to
   const found = await findRestorable({ config }, { name: copy, cwd: folder })
   expect(found.at).toBe('2020-01-01T00:00:00.000Z')
 })
+
+test('a folder is no backup, and the error names the newest in it', async () => {
+  const { config } = await createData({})
+  await expect(findRestorable({ config }, { name: folder, cwd: folder })).rejects.toMatchObject({
+    reason: 'BACKUP_INVALID',
+    remedy: `Restore the newest backup in it: otpd restore ${folder}/latest`,
+  })
+})

@@ -271,7 +271,7 @@ const forgedBackup = (file: string) =>
   new OperationRefused(
     'BACKUP_FORGED',
     `${file} does not match its HMAC in ${macFile(file)}`,
-    'It was changed, or made with another master key: name that with --master-key-file. Nothing was changed.',
+    'Choose another backup if it was changed or cut: otpd backup list. If it was made with another master key, name that with --master-key-file. Nothing was changed.',
   )
 
 const unauthenticatedBackup = (file: string) =>
