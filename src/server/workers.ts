@@ -76,11 +76,19 @@ export async function startWorkers(needs: {
   if (isNew) await leadership.run(() => runner.skip(backfillsToSkip(backfills)))
   // Before the first send: without evidence, the guard takes customers for strangers. Not only at the leader, which may be a
   // node of an older release that is upgraded later.
-  else
-    await createRunner(needs.store).run(
-      { batchSize: isShared ? sharedEvidenceBatch : evidenceBatch, yieldToRequests: async () => true },
-      [evidenceBackfill, relayBackfill],
-    )
+  else {
+    let batches = 0
+    const batchSize = isShared ? sharedEvidenceBatch : evidenceBatch
+    const goOn = async () => {
+      if (++batches === 1)
+        log.info(
+          'the guard is counting the phones verified in the last 14 days; calls are answered after that',
+        )
+      return true
+    }
+    const names = [evidenceBackfill, relayBackfill]
+    await createRunner(needs.store).run({ batchSize, yieldToRequests: goOn }, names)
+  }
   // Before there are rows: later they would have to be moved into their partitions.
   if (database.postgres)
     await leadership
