@@ -63,8 +63,9 @@ export function createDeveloperAuthenticator(needs: {
     { set, request }: ClientContext,
     developer: Developer,
     revalidate: () => Promise<void>,
+    session?: string,
   ): Promise<void> {
-    setRateHeaders(set.headers, callLimits.chargeConsoleCall(developer))
+    setRateHeaders(set.headers, callLimits.chargeConsoleCall(developer, session))
     if (await callTurns.begin(request, developer.id)) await revalidate()
   }
   return async (authorization, incoming) => {
@@ -86,7 +87,8 @@ export function createDeveloperAuthenticator(needs: {
     const login = await verify(bearer)
     const developer = await developers.resolveLogin(login, origin)
     const revalidate = () => developers.revalidateLogin(login)
-    await admit(incoming, developer, revalidate)
+    const isOnlyForLogins = requiredScope(incoming.request.method, incoming.route) === 'login'
+    await admit(incoming, developer, revalidate, isOnlyForLogins ? (login.sessionId ?? '') : undefined)
     return {
       ...developer,
       origin,

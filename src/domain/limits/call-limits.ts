@@ -30,9 +30,17 @@ export function createCallLimits({ clock, plans }: { clock: Clock; plans: Plans 
   })
 
   return {
-    /** Charges a call of a console route. @throws RATE_LIMITED (CONSOLE_RATE) */
-    chargeConsoleCall: ({ id, plan }: Developer): RateState | undefined =>
-      perMinute({ ...planLimit(plan, 'consolePerMinute'), policy: 'console', subject: id }, 'CONSOLE_RATE'),
+    /**
+     * Charges a call of a console route.
+     *
+     * @param session if only a login may make the call. Such calls count apart and for each session, so that a stolen API
+     *   token or session cannot keep its owner from ending it.
+     * @throws RATE_LIMITED (CONSOLE_RATE)
+     */
+    chargeConsoleCall({ id, plan }: Developer, session?: string): RateState | undefined {
+      const subject = session === undefined ? id : `${id} ${session}`
+      return perMinute({ ...planLimit(plan, 'consolePerMinute'), policy: 'console', subject }, 'CONSOLE_RATE')
+    },
 
     /** Charges a look-up of an application: of a user, or of the history of a request. @throws RATE_LIMITED (LOOKUP_RATE) */
     chargeLookup: ({ id, plan }: Pick<CallingApplication, 'id' | 'plan'>): RateState | undefined =>

@@ -342,6 +342,19 @@ describe('a password change', () => {
     await expectProfile((await readTokens(login(email, newPassword))).id_token)
   })
 
+  test('is not refused while a stolen session uses up the calls of a minute', async () => {
+    const { email } = await newAccount()
+    const stolen = await readTokens(login(email))
+    for (const path of ['/v1/projects', '/v1/tokens']) {
+      await Promise.all(Array.from({ length: 600 }, () => server.get(path, stolen.id_token)))
+      const error = { reason: 'CONSOLE_RATE' }
+      await expectFailure(server.get(path, stolen.id_token), 429, { error })
+    }
+    const own = await readTokens(login(email))
+    expect((await change(own.id_token, { currentPassword: password, newPassword })).status).toBe(200)
+    await expectRevoked(stolen.id_token)
+  })
+
   test('is 401 without a token, 400 with a short password', async () => {
     expect((await change(undefined, {})).status).toBe(401)
     const { email } = await newAccount()

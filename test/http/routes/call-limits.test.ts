@@ -66,6 +66,31 @@ describe('console routes', () => {
     await reader?.cancel()
   })
 
+  test('leave the owner those that end a stolen API token', async () => {
+    const developer = await service.createDeveloper()
+    const body = { name: 'dashboard', scopes: ['otp:read'] }
+    const stolen = await service.request<{ id: string; token: string }>('POST', '/v1/tokens', {
+      as: developer,
+      body,
+    })
+    const headers = { authorization: `Bearer ${stolen.data.token}` }
+    const attack = [
+      () => service.request('GET', '/v1/users', { headers }),
+      () => service.request('DELETE', `/v1/tokens/${stolen.data.id}`, { headers }),
+    ]
+    for (const call of attack) await repeat(600, call)
+    for (const call of attack) expect((await call()).error).toMatchObject({ reason: 'CONSOLE_RATE' })
+    expect((await listProjects(developer)).status).toBe(429)
+
+    const listed = await service.request('GET', '/v1/tokens', { as: developer })
+    expect(rateHeaders(listed)).toEqual(['"console";q=600;w=60', '"console";r=598;t=60', null])
+    expect((await service.request('DELETE', `/v1/tokens/${stolen.data.id}`, { as: developer })).status).toBe(
+      200,
+    )
+    const responses = await repeat(700, () => service.request('GET', '/v1/tokens', { as: developer }))
+    expect(countByOutcome(responses)).toEqual({ '200': 597, '429 RATE_LIMITED CONSOLE_RATE': 103 })
+  })
+
   test('do not count refused tokens, and have no limit with 0', async () => {
     const developer = await service.createDeveloper('large')
     expect(countByOutcome(await repeat(1200, () => listProjects(developer)))).toEqual({ '200': 1200 })
