@@ -1,7 +1,8 @@
 import type { CliCommand } from './command.ts'
 import type { Context } from '../context.ts'
+import { findFieldFault } from '../terminal/errors.ts'
 import type { Route } from '../client/routes.ts'
-import { ask, readSecret, totpQuestion } from '../terminal/prompt.ts'
+import { ask, askUntilAccepted, readSecret, totpQuestion } from '../terminal/prompt.ts'
 
 type EnableOptions = { code?: string }
 type DisableOptions = { code?: string; passwordStdin?: boolean }
@@ -32,7 +33,13 @@ export function addTotpCommands(profile: CliCommand) {
       context.output.note(renderUnicodeCompact(data.uri, { border: 2 }))
       context.output.note(`or type this secret into it: ${data.secret}`)
       const question = { label: 'Code', flag: '--code CODE', hint: 'that the app shows now' }
-      await confirmTotp(context, await ask(context, question))
+      // Not a new secret, which the app would have to scan again.
+      await askUntilAccepted(
+        context,
+        question,
+        (code) => confirmTotp(context, code),
+        (error) => findFieldFault(error, 'code'),
+      )
     })
 
   totp

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { CliError, usageError } from '../terminal/errors.ts'
+import { CliError, findFieldFault, usageError } from '../terminal/errors.ts'
 import type { Connection } from './http.ts'
 import { foreignResponseError, responseError } from './response-error.ts'
 import { withLock } from './lock.ts'
@@ -16,6 +16,7 @@ import type { Io } from '../terminal/io.ts'
 import {
   ask,
   askPassword,
+  askUntilAccepted,
   emailQuestion,
   readSecret,
   totpQuestion,
@@ -131,10 +132,16 @@ async function obtainLoginByPassword(
     requestToken(context.io, server, send, { ...form, ...code })
   const tokens = await request().catch(async (error: unknown) => {
     if (!(error instanceof CliError && error.code === 'mfa_required') || !context.mayAsk) throw error
-    return await request({ totp: await ask(context, totpQuestion) })
+    return await askUntilAccepted(context, totpQuestion, (code) => request({ totp: code }), findCodeFault)
   })
   return { ...tokens, email, isNew: false }
 }
+
+/** Returns what to do about a refused code, whose password was right; undefined for another error. */
+const findCodeFault = (error: unknown) =>
+  error instanceof CliError && error.code === 'invalid_grant'
+    ? 'That code is wrong or was used. Enter the next one, or a recovery code.'
+    : undefined
 
 /** Creates an account. On a terminal, a password that the server refuses, such as a common one, is asked again. */
 async function createAccount(
@@ -155,10 +162,9 @@ async function createAccount(
       const tokens = await requestToken(io, server, send, { grant_type: setupTokenGrant, ...account })
       return { ...tokens, email, isNew: true }
     } catch (error) {
-      const refusal =
-        error instanceof CliError ? error.fields.find(({ field }) => field === 'password') : undefined
-      if (!refusal || !context.mayAsk || fromInput) throw error
-      io.writeError(`${refusal.fault}\n`)
+      const fault = findFieldFault(error, 'password')
+      if (fault === undefined || !context.mayAsk || fromInput) throw error
+      io.writeError(`${fault}\n`)
     }
   }
 }

@@ -105,9 +105,17 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
   }
 }
 
-const remedies: Partial<Record<string, string>> = {
-  password: "Forgot the password? On the server's machine: otpd admin reset-password EMAIL",
-  'urn:otpd:setup-token': "For a new token, on the server's machine: otpd admin setup-token",
+const remedies: Partial<Record<string, string[]>> = {
+  password: ["Forgot the password? On the server's machine: otpd admin reset-password EMAIL"],
+  'urn:otpd:setup-token': ["For a new token, on the server's machine: otpd admin setup-token"],
+}
+
+/** Says how to cure a refused grant. */
+function findRemedies({ grant_type: grantType = '', totp }: Record<string, string>, code: unknown) {
+  if (code === 'mfa_required') return ['Pass --totp CODE.']
+  if (code !== 'invalid_grant') return []
+  const lostDevice = "Lost the device? On the server's machine: otpd admin reset-totp EMAIL"
+  return [...(remedies[grantType] ?? []), ...(totp === undefined ? [] : [lostDevice])]
 }
 
 /**
@@ -129,9 +137,7 @@ export async function requestToken(
   })
   if (response.status >= 400) {
     const code = isRecord(response.json) ? response.json.error : undefined
-    const invalidGrantRemedy = code === 'invalid_grant' ? remedies[form.grant_type ?? ''] : undefined
-    const remedy = code === 'mfa_required' ? 'Pass --totp CODE.' : invalidGrantRemedy
-    throw responseError(server, response, remedy === undefined ? [] : [remedy])
+    throw responseError(server, response, findRemedies(form, code))
   }
   if (!isRecord(response.json) || typeof response.json.id_token !== 'string')
     throw foreignResponseError(server, response.status)

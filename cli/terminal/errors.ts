@@ -61,6 +61,10 @@ export class CliError extends Error {
   }
 }
 
+/** Returns what the server expected of a field; undefined if an error is not about that field. */
+export const findFieldFault = (error: unknown, name: string) =>
+  error instanceof CliError ? error.fields.find(({ field }) => field === name)?.fault : undefined
+
 /** Whether the same call may succeed later. */
 export const isRetryable = ({ status, code }: CliError) =>
   status === undefined

@@ -59,6 +59,29 @@ export async function ask(
   }
 }
 
+/**
+ * Prompts for a value until a call accepts it.
+ *
+ * @param findFault returns what is wrong with the value; undefined for another error, which is thrown
+ */
+export async function askUntilAccepted<T>(
+  context: PromptContext,
+  question: Question,
+  call: (answer: string) => Promise<T>,
+  findFault: (error: unknown) => string | undefined,
+): Promise<T> {
+  for (;;) {
+    const answer = await ask(context, question)
+    try {
+      return await call(answer)
+    } catch (error) {
+      const fault = findFault(error)
+      if (fault === undefined) throw error
+      context.io.writeError(`${fault}\n`)
+    }
+  }
+}
+
 export const emailQuestion: Question = {
   label: 'Email',
   flag: '--email',

@@ -32,6 +32,24 @@ describe('profile totp enable', () => {
     ])
   })
 
+  test('asks again for a wrong code, with the same secret', async () => {
+    const message = 'The code is wrong.'
+    const error = { code: 'INVALID_ARGUMENT', message, details: [{ path: 'code', message }] }
+    const accept = cli.respond
+    cli.respond = (request) =>
+      request.body.includes('000000') ? Response.json({ error }, { status: 400 }) : accept(request)
+    const result = await cli.home.otpd(['profile', 'totp', 'enable'], { answers: ['000000', '123456'] })
+    expect(result).toMatchObject({ exitCode: 0, questions: Array(2).fill('Code (that the app shows now): ') })
+    expect(result.stderr).toContain('The code is wrong.\n')
+    expect(result.stdout).toContain(recoveryCodes[0] ?? '')
+    expect(sent().map(([, path]) => path)).toEqual([
+      '/v1/developer/me/totp',
+      ...Array(2).fill('/v1/developer/me/totp/confirm'),
+    ])
+    const inScript = await cli.home.otpd(['profile', 'totp', 'enable', '--code', '000000'])
+    expect(inScript).toMatchObject({ exitCode: 2, questions: [] })
+  })
+
   test('the QR code fits 80 columns with a long address', async () => {
     const longUri = `otpauth://totp/otpd:${'a'.repeat(64)}%40example.com?secret=${secret}&issuer=otpd`
     const { renderUnicodeCompact } = await import('uqr')

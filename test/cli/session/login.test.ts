@@ -88,6 +88,31 @@ describe('login', () => {
       expect(form()).toMatchObject({ password: 'correct horse battery', totp: '123456' })
     })
 
+    test('prompts again for a wrong code, and keeps the password', async () => {
+      requireTotp()
+      const required = grant
+      const wrong = Response.json({ error: 'invalid_grant', error_description: 'Wrong.' }, { status: 400 })
+      grant = (sent) => (sent.get('totp') === '000000' ? wrong : required(sent))
+      const answers = ['ada@example.com', 'correct horse battery', '000000', '123456']
+      const result = await login([], { answers })
+      expect(result).toMatchObject({ exitCode: 0 })
+      expect(result.questions.slice(2)).toEqual(Array(2).fill(result.questions[2]))
+      expect(result.stderr).toContain(
+        'That code is wrong or was used. Enter the next one, or a recovery code.\n',
+      )
+      expect(form()).toMatchObject({ password: 'correct horse battery', totp: '123456' })
+    })
+
+    test('that is wrong in a script names the command for a lost device', async () => {
+      grant = () => Response.json({ error: 'invalid_grant', error_description: 'Wrong.' }, { status: 400 })
+      const args = ['--email', 'ada@example.com', '--password-stdin', '--totp', '000000']
+      const refused = await login(args, { input: 'correct horse battery' })
+      expect(refused).toMatchObject({ exitCode: 4, questions: [] })
+      expect(refused.stderr).toContain(
+        "Lost the device? On the server's machine: otpd admin reset-totp EMAIL",
+      )
+    })
+
     test('names the flag without a terminal, and takes the code from it', async () => {
       requireTotp()
       const input = 'correct horse battery'
