@@ -1,4 +1,4 @@
-import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
+import { CliError, exitCodes, isRetryable, usageError } from '../terminal/errors.ts'
 import { runUnlessInterrupted } from '../terminal/interrupt.ts'
 import { listenForCallback } from './oidc-callback.ts'
 import { toTokenGrant, openProvider, providerFault, type OpenProvider } from './oidc-provider.ts'
@@ -119,9 +119,16 @@ async function logInOnDevice(
   )
   const expired = AbortSignal.timeout(lifetimeMs)
   const signal = AbortSignal.any([interrupted, expired])
-  const pollResult = client.pollDeviceAuthorizationGrant(configuration, device, undefined, { signal })
-  const timeoutError = loginTimedOut('The code expired before it was entered.')
-  const tokens = await withProviderErrors(pollResult).catch((error: unknown) => {
+  /** Polls until the login has ended. RFC 8628 §3.5: less often after no response, as with `slow_down`. */
+  const poll = (interval: number): ReturnType<typeof client.pollDeviceAuthorizationGrant> =>
+    withProviderErrors(
+      client.pollDeviceAuthorizationGrant(configuration, { ...device, interval }, undefined, { signal }),
+    ).catch((error: unknown) => {
+      if (signal.aborted || !(error instanceof CliError && isRetryable(error))) throw error
+      return poll(interval + 5)
+    })
+  const timeoutError = loginTimedOut('The code expired before it was entered.', 'otpd login --device')
+  const tokens = await poll(device.interval ?? 5).catch((error: unknown) => {
     const isLate = expired.aborted || (error instanceof CliError && error.code === 'expired_token')
     throw isLate ? timeoutError : error
   })
@@ -139,5 +146,5 @@ function scopeParams({ metadata }: OpenProvider): Record<string, string> {
     : { scope: 'openid email profile' }
 }
 
-const loginTimedOut = (message: string) =>
-  new CliError(exitCodes.notAllowed, 'LOGIN_TIMED_OUT', message, { hints: ['Start again with: otpd login'] })
+const loginTimedOut = (message: string, command = 'otpd login') =>
+  new CliError(exitCodes.notAllowed, 'LOGIN_TIMED_OUT', message, { hints: [`Start again with: ${command}`] })

@@ -9,6 +9,7 @@ let server: ReturnType<typeof createScriptedServer>
 let provider: ReturnType<typeof createScriptedServer>
 let metadata: Record<string, unknown>
 let tokenEndpoint: RequestHandler
+let deviceEndpoint: () => Response
 
 /** Makes an ID token of the provider; nothing here verifies its signature. */
 function idToken(claims: object = {}) {
@@ -28,9 +29,12 @@ beforeEach(() => {
   provider = createScriptedServer(async (recordedRequest) => {
     if (recordedRequest.path === '/.well-known/openid-configuration') return Response.json(metadata)
     if (recordedRequest.path === '/token') return await tokenEndpoint(recordedRequest)
+    return deviceEndpoint()
+  })
+  deviceEndpoint = () => {
     const device = { device_code: 'd', user_code: 'ABCD-EFGH', verification_uri: `${provider.url}/device` }
     return Response.json({ ...device, expires_in: 600, interval: 1 })
-  })
+  }
   metadata = {
     issuer: provider.url,
     authorization_endpoint: `${provider.url}/authorize`,
@@ -76,12 +80,23 @@ describe('login --device', () => {
     expect(clock.waitSeconds).toEqual([1, 1, 5, 1])
   })
 
-  test.each(['expired_token', 'access_denied'])('that ends with %s is 4', async (error) => {
+  test('goes on, more slowly, after a provider was unavailable for a moment', async () => {
+    using clock = mockTimers()
+    const responses = [new Response('busy', { status: 502 }), oauthError('authorization_pending')]
+    tokenEndpoint = () => responses.shift() ?? grant({ id_token: idToken(), refresh_token: 'refresh' })
+    expect(await login('--device')).toMatchObject({ exitCode: 0, stdout: '' })
+    expect(clock.waitSeconds).toEqual([1, 5, 1, 5, 1])
+  })
+
+  test.each([
+    ['expired_token', 'Start again with: otpd login --device\n'],
+    ['access_denied', 'Try again with: otpd login\n'],
+  ])('that ends with %s is 4', async (error, hint) => {
     using _clock = mockTimers()
     tokenEndpoint = () => oauthError(error)
     const result = await login('--device')
     expect(result).toMatchObject({ exitCode: 4, stdout: '' })
-    expect(result.stderr).toContain('otpd login')
+    expect(result.stderr).toContain(hint)
     expect(existsSync(home.credentials)).toBe(false)
   })
 
@@ -166,8 +181,7 @@ describe('a provider', () => {
   })
 
   test.each([429, 502, 503])('that is unavailable (%d) is 3, and not called broken', async (status) => {
-    using _clock = mockTimers()
-    tokenEndpoint = () => new Response('<html>unavailable</html>', { status })
+    deviceEndpoint = () => new Response('<html>unavailable</html>', { status })
     const result = await login('--device')
     expect(result).toMatchObject({ exitCode: 3, stdout: '' })
     expect(result.stderr).toContain(`${provider.url} is unavailable at the moment (HTTP ${status}).`)
