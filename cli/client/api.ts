@@ -147,7 +147,7 @@ const applicationHeaders = ({ clientId, clientSecret, apiKey }: AppCredentials) 
 })
 
 /** Says where the token came from, if another token could have succeeded: a limit applies to every token. */
-function tokenHints(server: ServerChoice, response: HttpResponse, token: Token | null) {
+export function tokenHints(server: ServerChoice, response: HttpResponse, token: Token | null) {
   if (response.status !== 401 && response.status !== 403) return []
   if (responseError(server, response).exitCode === exitCodes.refused) return []
   const login = `Log in with: otpd login --server ${server.url}`

@@ -4,6 +4,7 @@ import { toHttpResponse, unreachableError } from '../session/http.ts'
 import { whenAborted } from '../terminal/interrupt.ts'
 import { responseError } from '../session/response-error.ts'
 import { formatDuration } from '../terminal/text.ts'
+import { tokenHints } from './api.ts'
 import type { LogEntry } from './resources.ts'
 import { buildPath, type Call } from './routes.ts'
 import type { ServerChoice } from '../session/server-choice.ts'
@@ -132,11 +133,8 @@ async function openStream(
   }
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   if (response.status === 200 && isStream && response.body !== null) return response.body
-  throw responseError(
-    server,
-    toHttpResponse(response, await response.text()),
-    response.status === 401 ? [`The token came from ${token.source}.`, 'Log in again with: otpd login'] : [],
-  )
+  const refusal = toHttpResponse(response, await response.text())
+  throw responseError(server, refusal, tokenHints(server, refusal, token))
 }
 
 function createWatchdog(onTimeout: () => void) {

@@ -269,6 +269,15 @@ describe('logs --tail', () => {
     expect(afterParams[0]).toBe(eventId(1))
   })
 
+  test('says what to do about the token of OTPD_TOKEN, which a login does not replace', async () => {
+    serveLog([entry(1)], [() => sse(message(entry(2)))])
+    const result = await cli.home.otpd(['logs', '--tail'], { env: { OTPD_TOKEN: 'otpd_pat_1' } })
+    expect(result.exitCode).toBe(4)
+    expect(result.stderr).toContain(
+      'The token came from OTPD_TOKEN.\n  Set a new one, or unset it and use: otpd login\n',
+    )
+  })
+
   test('fails when the server rejects the first connection', async () => {
     serveLog(
       [],
