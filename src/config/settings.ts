@@ -152,7 +152,7 @@ export const settings = {
     name: 'auth.oidcClientId',
     kind: 'text',
     variable: 'OTPD_OIDC_CLIENT_ID',
-    default: 'none',
+    default: 'the first audience',
     description: 'Client ID that `otpd login` uses at the issuer.',
   },
   signup: {
@@ -160,7 +160,8 @@ export const settings = {
     kind: 'text',
     variable: 'OTPD_SIGNUP',
     default: 'closed',
-    description: '`open`: everyone who can log in gets an account; `closed`: the operator creates accounts.',
+    description:
+      '`open`: everyone who can log in at the issuer gets an account; `closed`: the operator creates accounts, as with the built-in provider.',
   },
   requireTotp: {
     name: 'auth.requireTotp',
