@@ -8,6 +8,7 @@ import { connectionText, followLog } from '../client/follow-log.ts'
 import { whenAborted, runUntilInterrupted } from '../terminal/interrupt.ts'
 import type { Io } from '../terminal/io.ts'
 import type { LogEntry } from '../client/resources.ts'
+import { shellWord } from '../../src/shared/shell-word.ts'
 import { localTime, printable } from '../terminal/text.ts'
 import { buildWebhook, forward, parseTarget, type ForwardResult } from '../webhooks/forward.ts'
 import { noteConnection } from './logs.ts'
@@ -82,6 +83,8 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
 
   const scopeText = options.app === undefined ? 'all your applications' : printable(options.app)
   output.note(`Forwarding events of ${scopeText} at ${server.url} to ${target.href}`)
+  const application = options.app === undefined ? 'APP' : shellWord(options.app)
+  output.note(`Signed with the application's webhook secret: otpd app webhook-secret ${application}`)
   const inFlight = new Set<Promise<void>>()
   const exitCode = await runUntilInterrupted(io, async (signal) => {
     const logEvents = followLog(context, connection, {

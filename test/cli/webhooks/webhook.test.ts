@@ -231,6 +231,9 @@ describe('webhook listen', () => {
     const streams = serveEntries(entry())
     const target = `${receiver.url}/hook?a=1`
     const result = await cli.home.otpd(['webhook', 'listen', '--forward-to', target, '--app', 'web'])
+    expect(result.stderr).toContain(
+      "\nSigned with the application's webhook secret: otpd app webhook-secret web\n",
+    )
     const [received] = receiver.received
     if (!received) throw new Error('The receiver got no request.')
     expect(received.path).toBe('/hook?a=1')
@@ -271,7 +274,10 @@ describe('webhook listen', () => {
 
   test('sends the values that the request had at the time of the event', async () => {
     serveEntries(entry({ type: 'otp.sent', status: 'pending' }))
-    await cli.home.otpd(['webhook', 'listen', '--forward-to', receiver.url])
+    const result = await cli.home.otpd(['webhook', 'listen', '--forward-to', receiver.url])
+    expect(result.stderr).toContain(
+      "\nSigned with the application's webhook secret: otpd app webhook-secret APP\n",
+    )
     expect(JSON.parse(receiver.received[0]?.body ?? '').data).toMatchObject({
       status: 'pending',
       attempts: 0,
