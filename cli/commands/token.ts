@@ -53,9 +53,9 @@ export function addTokenCommands(program: CliCommand) {
 
   addListOptions(token.command('list').alias('ls').description('list your API tokens, newest first'))
     .examples('otpd token list', 'otpd token list --json')
-    .run(async ({ api, output }, options: ListOptions) => {
+    .run(async ({ api, io, output }, options: ListOptions) => {
       const page = await readList(options, (query) => api.asDeveloper('GET', '/v1/tokens', { query }))
-      printList(output, page, (tokens) => listText(tokens, output))
+      printList(output, page, (tokens) => listText(tokens, output, io.now()))
     })
 
   token
@@ -80,7 +80,7 @@ export function addTokenCommands(program: CliCommand) {
     })
 }
 
-function listText(tokens: ApiToken[], output: Output) {
+function listText(tokens: ApiToken[], output: Output, nowMs: number) {
   if (tokens.length === 0) return 'No API tokens yet. Create one: otpd token create NAME'
   return output.formatTable(
     [
@@ -96,12 +96,15 @@ function listText(tokens: ApiToken[], output: Output) {
       listed.scopes.join(','),
       // Without the prefix that all have.
       listed.preview.replace(/^.*_/, ''),
-      expiryText(listed, output.columnTime),
+      isExpired(listed, nowMs) ? 'expired' : expiryText(listed, output.columnTime),
       listed.lastUsedAt === null ? 'never' : output.columnTime(listed.lastUsedAt),
       listed.id,
     ]),
   )
 }
+
+const isExpired = ({ expiresAt }: ApiToken, nowMs: number) =>
+  expiresAt !== null && Date.parse(expiresAt) <= nowMs
 
 const expiryText = ({ expiresAt }: Pick<ApiToken, 'expiresAt'>, format: (iso: string) => string) =>
   expiresAt === null ? 'never' : format(expiresAt)

@@ -60,6 +60,15 @@ export function createApiTokenStore(
       await rows.delete(eq(tokens.developerId, developerId))
       onAccessEnded(developerId)
     },
+
+    deleteExpired: (developerId, now, name) =>
+      rows.delete(
+        and(
+          eq(tokens.developerId, developerId),
+          lte(tokens.expiresAt, now),
+          name === undefined ? undefined : eq(tokens.name, name),
+        ),
+      ),
   }
 }
 

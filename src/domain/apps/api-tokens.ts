@@ -79,7 +79,11 @@ export function createApiTokenService(needs: {
         const endsAt = expiresAt === undefined ? now + lifetimeDefaultMs : expiresAt
         if (endsAt !== null && (endsAt <= now || endsAt > now + lifetimeMaxMs)) throw invalidExpiry()
         await lockLogin(tx, developer)
-        if ((await tx.apiTokens.count(developer.id)) >= apiTokensMax) throw limitReached()
+        // An expired token keeps neither its name nor, at the limit, its place.
+        await tx.apiTokens.deleteExpired(developer.id, now, name)
+        const isFull = async () => (await tx.apiTokens.count(developer.id)) >= apiTokensMax
+        if (await isFull()) await tx.apiTokens.deleteExpired(developer.id, now)
+        if (await isFull()) throw limitReached()
         const value = makeApiToken(random)
         const token: ApiToken = {
           id: newId('tok'),

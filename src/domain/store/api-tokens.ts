@@ -18,4 +18,6 @@ export type ApiTokenStore = {
   /** Deletes a token. @returns its name; undefined if there is none */
   delete(developerId: string, id: string): Promise<string | undefined>
   deleteByDeveloper(developerId: string): Promise<void>
+  /** Deletes tokens that have expired. @param name of the one to delete; without it all of the developer */
+  deleteExpired(developerId: string, now: number, name?: string): Promise<void>
 }

@@ -114,7 +114,7 @@ export function tokenRoutes(services: {
           operationId: 'createApiToken',
           summary: 'Create an API token; the response is the only one that contains it',
           description:
-            'Creates a token with which a program calls this API in your name, limited by scopes. Requires a login: API tokens cannot make others.',
+            'Creates a token with which a program calls this API in your name, limited by scopes. It may have the name of a token that has expired, which is then no longer listed. Requires a login: API tokens cannot make others.',
         },
       },
     )

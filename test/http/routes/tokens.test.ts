@@ -86,6 +86,26 @@ describeEachDatabase('API tokens', (database) => {
       expect(await create()).toMatchObject({ name: 'ci' })
     })
 
+    test('takes the name of an expired token, which stays listed until then', async () => {
+      const old = await create({ expiresAt: iso(minuteMs) })
+      await create({ name: 'other', expiresAt: iso(minuteMs) })
+      service.clock.advance(minuteMs)
+      expect((await list()).data.map(({ name }) => name)).toEqual(['other', 'ci'])
+      const { id } = await create()
+      expect((await list()).data.map((listed) => listed.name)).toEqual(['ci', 'other'])
+      expect([(await revoke(old.id)).status, (await revoke(id)).status]).toEqual([404, 200])
+    })
+
+    test('takes the places of expired tokens once there are a hundred', async () => {
+      await create({ name: 'kept' })
+      for (let index = 1; index < apiTokensMax; index++)
+        await create({ name: `token ${index}`, expiresAt: iso(minuteMs) })
+      expect((await post({ name: 'more', scopes: ['read'] })).status).toBe(409)
+      service.clock.advance(minuteMs)
+      await create({ name: 'more' })
+      expect((await list()).data.map(({ name }) => name)).toEqual(['more', 'kept'])
+    })
+
     test('is refused beyond a hundred, until one is revoked', async () => {
       for (let index = 0; index < apiTokensMax; index++) await create({ name: `token ${index}` })
       const refused = await post({ name: 'more', scopes: ['read'] })
