@@ -27,11 +27,11 @@ export function addContextCommands(program: CliCommand) {
       const contexts = listContexts(readStoredLogins(credentialsPath(io)))
       output.printData(contexts, () => {
         if (contexts.length === 0) return 'No contexts yet. Add one: otpd context add NAME URL'
-        const rows = contexts.map(({ name, server, email, isCurrent }) => [
+        const rows = contexts.map(({ name, server, email, isLoggedIn, isCurrent }) => [
           isCurrent ? output.paint.green('*') : '',
           printable(name),
           printable(server),
-          printable(email ?? '-'),
+          printable(email ?? (isLoggedIn ? 'with a token' : '-')),
         ])
         return output.formatTable(['', 'NAME', 'SERVER', 'LOGGED IN'], rows)
       })
@@ -88,21 +88,30 @@ export function addContextCommands(program: CliCommand) {
       const removedServer = requireContext(readStoredLogins(credentialsPath(context.io)), name)
       await updateStoredLogins(context, (stored) => {
         const { [requireContext(stored, name).name]: _removed, ...contexts } = stored.contexts
-        return { ...stored, contexts }
+        // Nothing but the context made it the current server, if there was no login.
+        const isOrphaned =
+          stored.current === removedServer.url &&
+          findLogin(stored, removedServer.url) === undefined &&
+          !Object.values(contexts).includes(removedServer.url)
+        return { ...stored, contexts, ...(isOrphaned && { current: null }) }
       })
       printContext(context, { name, server: removedServer.url }, 'Removed')
     })
 }
 
 /** Lists contexts in the shape that --json prints; no server is called. */
-function listContexts({ contexts, logins, current }: StoredLogins) {
-  return Object.entries(contexts)
+function listContexts(stored: StoredLogins) {
+  return Object.entries(stored.contexts)
     .toSorted(([nameA], [nameB]) => nameA.localeCompare(nameB))
     .map(([name, url]) => {
-      const login = logins[URL.parse(url)?.origin ?? '']
-      return { name, server: url, email: login?.email ?? null, isCurrent: url === current }
+      const login = findLogin(stored, url)
+      const isLoggedIn = login !== undefined
+      return { name, server: url, email: login?.email ?? null, isLoggedIn, isCurrent: url === stored.current }
     })
 }
+
+/** Finds the login at a server. */
+const findLogin = ({ logins }: StoredLogins, url: string) => logins[URL.parse(url)?.origin ?? '']
 
 function printContext({ output }: Context, data: { name: string; server: string }, label: string) {
   output.printData(data, () =>

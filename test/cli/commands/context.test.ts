@@ -24,10 +24,12 @@ const list = async () => JSON.parse((await cli.home.otpd(['context', 'list', '--
 describe('a context', () => {
   test('is listed with its login', async () => {
     expect(await list()).toEqual([
-      { name: 'here', server: cli.server.url, email: null, isCurrent: true },
-      { name: 'there', server: other.url, email: null, isCurrent: false },
+      { name: 'here', server: cli.server.url, email: null, isLoggedIn: true, isCurrent: true },
+      { name: 'there', server: other.url, email: null, isLoggedIn: false, isCurrent: false },
     ])
-    expect((await cli.home.otpd(['context', 'ls'])).stdout).toMatch(/\n\* +here +http/)
+    const { stdout } = await cli.home.otpd(['context', 'ls'])
+    // A token from elsewhere may not name an account.
+    expect(stdout).toMatch(/\n\* +here +http\S+ +with a token\n +there +http\S+ +-\n$/)
   })
 
   test('that is used becomes the default server, and errors name it', async () => {
@@ -76,7 +78,14 @@ describe('a context', () => {
     expect((await cli.home.otpd(['whoami'])).exitCode).toBe(0)
     await cli.home.otpd(['context', 'use', 'there'])
     await cli.home.otpd(['logout', '--context', 'there'])
-    expect(await list()).toEqual([{ name: 'there', server: other.url, email: null, isCurrent: true }])
+    const there = { name: 'there', server: other.url, email: null, isLoggedIn: false, isCurrent: true }
+    expect(await list()).toEqual([there])
+  })
+
+  test('that is removed while it is in use leaves the default server, unless there is a login', async () => {
+    await cli.home.otpd(['context', 'use', 'there'])
+    await cli.home.otpd(['context', 'remove', 'there'])
+    expect((await cli.home.otpd(['whoami'])).stderr).toContain('That is the default address.')
   })
 
   test('is absent from an older credentials file, and a login keeps existing ones', async () => {
