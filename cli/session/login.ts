@@ -134,7 +134,7 @@ async function obtainLoginByPassword(
     if (!(error instanceof CliError && error.code === 'mfa_required') || !context.mayAsk) throw error
     return await askUntilAccepted(context, totpQuestion, (code) => request({ totp: code }), findCodeFault)
   })
-  return { ...tokens, email, isNew: false }
+  return { ...tokens, email: emailFromToken(tokens.idToken) ?? email, isNew: false }
 }
 
 /** Returns what to do about a refused code, whose password was right; undefined for another error. */
@@ -160,7 +160,7 @@ async function createAccount(
     const account = { setup_token: setupToken, email, password, ...(name && { name }) }
     try {
       const tokens = await requestToken(io, server, send, { grant_type: setupTokenGrant, ...account })
-      return { ...tokens, email, isNew: true }
+      return { ...tokens, email: emailFromToken(tokens.idToken) ?? email, isNew: true }
     } catch (error) {
       const fault = findFieldFault(error, 'password')
       if (fault === undefined || !context.mayAsk || fromInput) throw error

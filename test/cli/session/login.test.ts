@@ -60,6 +60,15 @@ describe('login', () => {
     })
   })
 
+  test('keeps the address of the account, not as it was typed', async () => {
+    const claims = Buffer.from(JSON.stringify({ email: 'ada@example.com' })).toString('base64url')
+    grant = () => Response.json({ id_token: `e30.${claims}.c2ln`, token_type: 'Bearer', expires_in: 900 })
+    const args = ['--email', ' Ada@Example.com', '--password-stdin']
+    const result = await login(args, { input: 'correct horse battery' })
+    expect(result.stderr).toContain(`✓ Logged in to ${server.url} as ada@example.com\n`)
+    expect(readProfile().logins[server.url]).toMatchObject({ email: 'ada@example.com' })
+  })
+
   test('makes its server the default of later commands', async () => {
     await login(['--email', 'ada@example.com', '--password-stdin'], { input: 'correct horse battery' })
     expect((await home.otpd(['auth', 'token'])).stdout).toBe('id-1\n')
