@@ -44,7 +44,9 @@ export function addAdminCommands(program: CliCommand) {
       const developer = await withHost(context, options, 'write', (host) => host.createAccount(account))
       printDeveloper(context.output, developer, 'Account')
       const server = await serverFlag(context.io, options)
-      context.output.suggestNext(`otpd login${server} --email ${developer.email ?? ''}`)
+      // An external provider asks for the address itself.
+      const emailFlag = password === undefined ? '' : ` --email ${developer.email ?? ''}`
+      context.output.suggestNext(`otpd login${server}${emailFlag}`)
     })
 
   addHostFlags(admin.command('list').alias('ls').description('list all accounts'))

@@ -180,6 +180,12 @@ describe('a login in the browser', () => {
   )
 })
 
+test('an account that the operator creates logs in at the provider, without its address', async () => {
+  const args = ['admin', 'create', '--email', 'new@example.test', '--data-dir', server.dataDir]
+  const created = await runCommand(home, args, { env: oidc(provider.clientId) })
+  expect(created).toMatchObject({ exitCode: 0, stderr: `Next: otpd login --server ${server.url}\n` })
+})
+
 describe('a login on another device', () => {
   test('shows the page and the code to enter, and needs no terminal', async () => {
     const { child, stderrOutput, userCode } = await beginOnDevice()
