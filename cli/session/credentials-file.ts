@@ -14,6 +14,7 @@ import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
 import { printable } from '../terminal/text.ts'
 import type { NamedServer } from './server-choice.ts'
+import { codeText, explainCode } from '../../src/shared/error-cause.ts'
 import { isRecord, parseJson } from '../../src/shared/json.ts'
 import { restrictAccess } from '../../src/shared/restrict-access.ts'
 
@@ -93,7 +94,11 @@ export function readStoredLogins(path: string): StoredLogins {
   return storedLogins
 }
 
-/** Writes the credentials file atomically: a reader never sees a partial file, and a full disk leaves the old one. */
+/**
+ * Writes the credentials file atomically: a reader never sees a partial file, and a full disk leaves the old one.
+ *
+ * @throws CliError CREDENTIALS_NOT_WRITABLE
+ */
 export function writeStoredLogins(path: string, storedLogins: StoredLogins) {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const temporaryPath = `${path}.${crypto.randomUUID()}.tmp`
@@ -108,8 +113,26 @@ export function writeStoredLogins(path: string, storedLogins: StoredLogins) {
     renameSync(temporaryPath, path)
   } catch (error) {
     rmSync(temporaryPath, { force: true })
-    throw error
+    throw asWriteError(path, error)
   }
+}
+
+/** Explains why the configuration directory cannot be written to; other errors stay as they are. */
+export function asWriteError(path: string, error: unknown): unknown {
+  const code = isRecord(error) ? error.code : undefined
+  if (typeof code !== 'string' || codeText(code) === undefined) return error
+  return new CliError(
+    exitCodes.notAllowed,
+    'CREDENTIALS_NOT_WRITABLE',
+    `Cannot write to ${dirname(path)} (${explainCode(code)}).`,
+    {
+      hints: [
+        'Keep credentials in a folder of this user: OTPD_CONFIG_DIR=DIR',
+        'A program needs no login: give it an API token in OTPD_TOKEN.',
+      ],
+      cause: error,
+    },
+  )
 }
 
 /**
@@ -162,4 +185,4 @@ function readProvider(value: unknown): Pick<Login, 'provider'> {
 
 const stringOrNull = (value: unknown) => (typeof value === 'string' ? value : null)
 
-const isMissing = (error: unknown) => isRecord(error) && error.code === 'ENOENT'
+const isMissing = (error: unknown) => isRecord(error) && (error.code === 'ENOENT' || error.code === 'ENOTDIR')

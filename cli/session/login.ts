@@ -49,12 +49,15 @@ export async function logIn(context: LoginContext & { connect(): Connection }, o
   if (!isLoopback(new URL(server.url).hostname) && server.url.startsWith('http://'))
     output.warn(`${server.url} is not encrypted: anything sent there can be read in transit.`)
 
+  const path = credentialsPath(io)
+  // A login that cannot be stored would be lost.
+  await withLock(io, `${path}.lock`, async () => readStoredLogins(path))
+
   const session = tokenStdin
     ? await logInWithToken(io, connection)
     : await obtainLogin(context, connection, options)
   const { email } = session
 
-  const path = credentialsPath(io)
   await withLock(io, `${path}.lock`, async () => {
     const stored = readStoredLogins(path)
     const { idToken, refreshToken, expiresAt: idTokenExpiresAt, sessionEndsAt, provider } = session

@@ -1,9 +1,29 @@
 import { expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { withLock } from '../../../cli/session/lock.ts'
 import { processIo } from '../../../cli/terminal/terminal.ts'
+
+test.each([
+  ['a folder that is a file', 'file', 'it exists and is no folder, EEXIST'],
+  ['a folder in a file', 'file/folder', 'a part of the path is no folder, ENOTDIR'],
+  ['a lock that cannot be opened', '', 'it cannot be opened, SQLITE_CANTOPEN'],
+])('%s is a fault of the folder, not of this program', async (_, name, cause) => {
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-lock-'))
+  writeFileSync(join(folder, 'file'), '')
+  mkdirSync(join(folder, 'lock'))
+  try {
+    const directory = join(folder, name)
+    const locked = withLock(processIo(), join(directory, 'lock'), async () => {})
+    await expect(locked).rejects.toMatchObject({
+      code: 'CREDENTIALS_NOT_WRITABLE',
+      message: `Cannot write to ${directory} (${cause}).`,
+    })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
 
 test('a command waits for another one that renews its token as long as a server may take', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-lock-'))

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { createHome, createScriptedServer, errorResponse, type RecordedRequest } from '../cli-fixture.ts'
 
 let home: ReturnType<typeof createHome>
@@ -231,6 +231,25 @@ describe('login', () => {
     expect((await login(['--setup-token-file', 'token'], { answers })).exitCode).toBe(0)
     expect(form()).toMatchObject({ setup_token: 'st_2', email: 'ada@example.com' })
     expect((await login(['--setup-token-file', 'none'])).exitCode).toBe(2)
+  })
+
+  test('says that it cannot be stored before it begins', async () => {
+    const file = join(home.directory, 'file')
+    await Bun.write(file, '')
+    const args = ['--email', 'ada@example.com', '--password-stdin']
+    const input = 'correct horse battery'
+    const refused = await login(args, { input, env: { OTPD_CONFIG_DIR: file } })
+    expect(refused).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(refused.stderr).toStartWith(
+      `Error: Cannot write to ${file} (it exists and is no folder, EEXIST).\n`,
+    )
+    expect(refused.stderr).toContain('OTPD_CONFIG_DIR=DIR')
+    const whoami = await home.otpd(['whoami'], { env: { OTPD_CONFIG_DIR: file } })
+    expect(whoami.stderr).toStartWith('Error: Not logged in to ')
+    mkdirSync(dirname(home.credentials), { recursive: true })
+    writeFileSync(home.credentials, 'no JSON', { mode: 0o600 })
+    expect(await login(args, { input })).toMatchObject({ exitCode: 2 })
+    expect(server.requests).toEqual([])
   })
 
   test('stores nothing when the user gives up', async () => {
