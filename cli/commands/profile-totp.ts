@@ -36,7 +36,7 @@ export function addTotpCommands(profile: CliCommand) {
       // Not a new secret, which the app would have to scan again.
       await askUntilAccepted(
         context,
-        question,
+        () => ask(context, question),
         (code) => confirmTotp(context, code),
         (error) => findFieldFault(error, 'code'),
       )

@@ -1,8 +1,8 @@
 import type { CliCommand } from './command.ts'
 import type { Context } from '../context.ts'
-import { usageError } from '../terminal/errors.ts'
+import { findFieldFault, usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
-import { ask, askNewPassword, readSecret } from '../terminal/prompt.ts'
+import { ask, askNewPassword, askUntilAccepted, readSecret } from '../terminal/prompt.ts'
 import type { DeveloperProfile } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
 import {
@@ -56,8 +56,11 @@ export function addProfileCommands(program: CliCommand) {
     .run(async (context, options: { passwordStdin?: boolean }) => {
       const { connect, output } = context
       const { api, server } = connect()
-      const body = await askPasswords(context, options.passwordStdin === true)
-      const response = await api.asDeveloper('POST', '/v1/auth/password', { body })
+      const change = (body: Passwords) => api.asDeveloper('POST', '/v1/auth/password', { body })
+      const isFromInput = options.passwordStdin === true && !context.io.stdinIsTerminal
+      const response = isFromInput
+        ? await change(await readPasswords(context))
+        : await askPasswords(context, change)
       output.printResult(response.body, () => output.done('Password changed; every session has ended'))
       output.suggestNext(`otpd login --server ${server.url}`)
     })
@@ -65,20 +68,29 @@ export function addProfileCommands(program: CliCommand) {
   addTotpCommands(profile)
 }
 
-/** Reads both passwords from two lines of standard input, or prompts for them without echo, the new one twice. */
-async function askPasswords(context: Context, fromInput: boolean) {
-  if (fromInput && !context.io.stdinIsTerminal) {
-    const lines = (await readSecret(context.io, 'password')).split(/\r?\n/)
-    const [currentPassword, newPassword] = lines
-    if (lines.length !== 2 || !currentPassword || !newPassword)
-      throw usageError(
-        'Standard input must have the current password on the first line and the new one on the second.',
-      )
-    return { currentPassword, newPassword }
-  }
+type Passwords = Route<'POST', '/v1/auth/password'>['body']
+
+/** Reads both passwords from two lines of standard input. */
+async function readPasswords({ io }: Context): Promise<Passwords> {
+  const lines = (await readSecret(io, 'password')).split(/\r?\n/)
+  const [currentPassword, newPassword] = lines
+  if (lines.length !== 2 || !currentPassword || !newPassword)
+    throw usageError(
+      'Standard input must have the current password on the first line and the new one on the second.',
+    )
+  return { currentPassword, newPassword }
+}
+
+/** Prompts for both passwords without echo, and for the new one, twice, until it is accepted. */
+async function askPasswords<T>(context: Context, change: (passwords: Passwords) => Promise<T>): Promise<T> {
   const flag = '--password-stdin, with the current and the new password on standard input, one per line'
   const currentPassword = await ask(context, { label: 'Current password', flag, secret: true })
-  return { currentPassword, newPassword: await askNewPassword(context, { label: 'New password', flag }) }
+  return await askUntilAccepted(
+    context,
+    () => askNewPassword(context, { label: 'New password', flag }),
+    (newPassword) => change({ currentPassword, newPassword }),
+    (error) => findFieldFault(error, 'newPassword'),
+  )
 }
 
 function profileText(developer: DeveloperProfile, { details, paint, formatTime }: Output) {

@@ -135,7 +135,12 @@ async function obtainLoginByPassword(
     requestToken(context.io, server, send, { ...form, ...code })
   const tokens = await request().catch(async (error: unknown) => {
     if (!(error instanceof CliError && error.code === 'mfa_required') || !context.mayAsk) throw error
-    return await askUntilAccepted(context, totpQuestion, (code) => request({ totp: code }), findCodeFault)
+    return await askUntilAccepted(
+      context,
+      () => ask(context, totpQuestion),
+      (code) => request({ totp: code }),
+      findCodeFault,
+    )
   })
   return { ...tokens, email: emailFromToken(tokens.idToken) ?? email, isNew: false }
 }
@@ -158,18 +163,16 @@ async function createAccount(
   const email = options.email ?? (await ask(context, emailQuestion))
   const name = await askName(context, email, options.name)
   const fromInput = options.passwordStdin === true
-  for (;;) {
-    const password = await askPassword(context, { fromInput, repeat: true })
-    const account = { setup_token: setupToken, email, password, ...(name && { name }) }
-    try {
-      const tokens = await requestToken(io, server, send, { grant_type: setupTokenGrant, ...account })
-      return { ...tokens, email: emailFromToken(tokens.idToken) ?? email, isNew: true }
-    } catch (error) {
-      const fault = findFieldFault(error, 'password')
-      if (fault === undefined || !context.mayAsk || fromInput) throw error
-      io.writeError(`${fault}\n`)
-    }
-  }
+  const tokens = await askUntilAccepted(
+    context,
+    () => askPassword(context, { fromInput, repeat: true }),
+    (password) => {
+      const account = { setup_token: setupToken, email, password, ...(name && { name }) }
+      return requestToken(io, server, send, { grant_type: setupTokenGrant, ...account })
+    },
+    (error) => (context.mayAsk && !fromInput ? findFieldFault(error, 'password') : undefined),
+  )
+  return { ...tokens, email: emailFromToken(tokens.idToken) ?? email, isNew: true }
 }
 
 /** @throws usage error if the file cannot be read */

@@ -62,22 +62,23 @@ export async function ask(
 /**
  * Prompts for a value until a call accepts it.
  *
+ * @param prompt asks once
  * @param findFault returns what is wrong with the value; undefined for another error, which is thrown
  */
 export async function askUntilAccepted<T>(
-  context: PromptContext,
-  question: Question,
+  { io }: PromptContext,
+  prompt: () => Promise<string>,
   call: (answer: string) => Promise<T>,
   findFault: (error: unknown) => string | undefined,
 ): Promise<T> {
   for (;;) {
-    const answer = await ask(context, question)
+    const answer = await prompt()
     try {
       return await call(answer)
     } catch (error) {
       const fault = findFault(error)
       if (fault === undefined) throw error
-      context.io.writeError(`${fault}\n`)
+      io.writeError(`${fault}\n`)
     }
   }
 }

@@ -145,6 +145,29 @@ describe('profile password', () => {
     expect(cli.server.requests).toHaveLength(1)
   })
 
+  test('prompts for another new password when the server refuses it', async () => {
+    const fault = 'This is a common password, which attackers try first.'
+    const error = {
+      code: 'INVALID_ARGUMENT',
+      message: fault,
+      details: [{ path: 'newPassword', message: fault }],
+    }
+    cli.respond = ({ body }) =>
+      body.includes('password1234')
+        ? Response.json({ error }, { status: 400 })
+        : Response.json({ data: { changed: true } })
+    const refused = ['password1234', 'password1234']
+    const result = await cli.home.otpd(['profile', 'password'], {
+      answers: ['the old one', ...refused, 'the new password', 'the new password'],
+    })
+    expect(result.exitCode).toBe(0)
+    expect(result.stderr).toContain(`${fault}\n`)
+    expect(JSON.parse(cli.server.requests[1]?.body ?? '')).toEqual(newPasswordForm)
+    const input = 'the old one\npassword1234\n'
+    const inScript = await cli.home.otpd(['profile', 'password', '--password-stdin'], { input })
+    expect(inScript).toMatchObject({ exitCode: 6, questions: [] })
+  })
+
   test.each(['only one', 'a\nb\nc', '\nb'])('rejects input that is not two lines: %j', async (input) => {
     const result = await cli.home.otpd(['profile', 'password', '--password-stdin'], { input })
     expect(result.exitCode).toBe(2)
