@@ -112,8 +112,19 @@ export function findCommand(program: Command, args: string[]): Command {
   return subcommand === undefined ? program : findCommand(subcommand, otherArgs)
 }
 
-/** Words that other programs use for a command. */
+/** Words that other programs use for a command, alone or behind a noun. */
 const synonyms: Partial<Record<string, string>> = {
+  'auth login': 'login',
+  'auth logout': 'logout',
+  'auth status': 'whoami',
+  'context current': 'whoami',
+  'webhook resend': 'webhook redeliver',
+  'webhook secret': 'app webhook-secret',
+  'webhook trigger': 'webhook test',
+  '2fa': 'profile totp',
+  events: 'logs',
+  mfa: 'profile totp',
+  register: 'login',
   run: 'serve',
   server: 'serve',
   start: 'serve',
@@ -121,6 +132,7 @@ const synonyms: Partial<Record<string, string>> = {
   signup: 'login',
   status: 'health',
   tail: 'logs --tail',
+  trigger: 'webhook test',
   ui: 'console',
 }
 
@@ -129,9 +141,11 @@ const namesOf = (command: Command) => [command.name(), ...command.aliases()]
 /**
  * Finds the commands that a person may have meant by an unknown word: a synonym, or a subcommand of that name of any
  * noun (`send` is `otpd otp send`).
+ *
+ * @param noun the command in whose place the word was; undefined at the top
  */
-export function intendedCommands(program: Command, word: string): string[] {
-  const synonym = synonyms[word]
+export function intendedCommands(program: Command, word: string, noun?: string): string[] {
+  const synonym = synonyms[`${noun} ${word}`] ?? synonyms[word]
   if (synonym !== undefined) return [`otpd ${synonym}`]
   const daily = (noun: Command) => (noun.helpGroup() === 'Work:' ? 0 : 1)
   return program.commands

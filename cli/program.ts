@@ -122,7 +122,7 @@ function requireCommands(program: Command, args: string[]) {
 }
 
 function unknownCommandError(program: Command, word: string, at: Command) {
-  const intended = intendedCommands(program, word)
+  const intended = intendedCommands(program, word, at.name())
   const meant = [
     ...similarWords(
       word,

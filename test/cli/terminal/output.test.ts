@@ -46,6 +46,19 @@ describe('output', () => {
   })
 
   test.each([
+    ['auth login', 'otpd login'],
+    ['auth status', 'otpd whoami'],
+    ['events', 'otpd logs'],
+    ['trigger otp.verified', 'otpd webhook test'],
+    ['webhook resend whk_1', 'otpd webhook redeliver'],
+  ])('of %s, as in programs that people come from, names ours', async (line, command) => {
+    const { stderr } = await cli.home.otpd(line.split(' '))
+    expect(stderr).toMatch(
+      new RegExp(`^Error: Unknown command '\\w+'\\.\\n  Did you mean: ${command}\\n  See: `),
+    )
+  })
+
+  test.each([
     ['help nope', "Unknown command 'nope'.\n  See: otpd --help"],
     ['help otp snd', "Unknown command 'snd'.\n  Did you mean: otpd otp send\n  See: otpd otp --help"],
     ['otp help snd', "Unknown command 'snd'.\n  Did you mean: otpd otp send\n  See: otpd otp --help"],
