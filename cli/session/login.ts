@@ -111,8 +111,8 @@ async function obtainLogin(
       `Accounts of ${url} log in at ${provider.issuer}: --email, --name, --password-stdin, --totp and --setup-token(-file) do not apply.`,
       'Log in with: otpd login, or with a browser on another device: otpd login --device',
     )
-  const tokens = await logInAtProvider(context, provider, { device, callbackPort })
-  return { ...(await checkAtServer(connection, tokens, provider)), provider }
+  const accept = (tokens: TokenGrant) => checkAtServer(connection, tokens, provider)
+  return { ...(await logInAtProvider(context, provider, { device, callbackPort }, accept)), provider }
 }
 
 /** Gets a token from the server itself, for a password or for the setup token. */

@@ -20,13 +20,15 @@ const loginTimeoutMs = 5 * minuteMs
  * Logs in at the provider: in a browser on this machine (authorization code with PKCE, RFC 8252), or with `device` in
  * a browser anywhere (RFC 8628).
  *
- * @throws CliError of the provider; LOGIN_TIMED_OUT; CANCELED on Ctrl+C
+ * @param accept checks the tokens at the server, before the browser shows the outcome
+ * @throws CliError of the provider; LOGIN_TIMED_OUT; CANCELED on Ctrl+C; what `accept` throws
  */
-export async function logInAtProvider(
+export async function logInAtProvider<T>(
   context: LoginContext,
   provider: OidcProvider,
   { device, callbackPort = '0' }: OidcLoginOptions,
-): Promise<TokenGrant> {
+  accept: (tokens: TokenGrant) => Promise<T>,
+): Promise<T> {
   if (!device && !context.mayAsk)
     throw usageError(
       `Accounts of this server log in at ${provider.issuer} with a browser, and there is no terminal to start it from.`,
@@ -36,18 +38,19 @@ export async function logInAtProvider(
   if (!/^\d{1,5}$/.test(callbackPort) || Number(callbackPort) > 65_535)
     throw usageError('--callback-port must be a number from 1 to 65535.')
   const openedProvider = await openProvider(provider, context.timeoutMs)
-  return await runUnlessInterrupted(context.io, (signal) =>
+  return await runUnlessInterrupted(context.io, async (signal) =>
     device
-      ? logInOnDevice(context, openedProvider, signal)
-      : logInWithBrowser(context, openedProvider, Number(callbackPort)),
+      ? await accept(await logInOnDevice(context, openedProvider, signal))
+      : await logInWithBrowser(context, openedProvider, Number(callbackPort), accept),
   )
 }
 
-async function logInWithBrowser(
+async function logInWithBrowser<T>(
   context: PromptContext,
   provider: OpenProvider,
   port: number,
-): Promise<TokenGrant> {
+  accept: (tokens: TokenGrant) => Promise<T>,
+): Promise<T> {
   const { client, configuration, metadata, withProviderErrors } = provider
   if (metadata.authorization_endpoint === undefined)
     throw providerFault(provider, 'does not support login in a browser')
@@ -75,8 +78,9 @@ async function logInWithBrowser(
       throw loginTimedOut(`The login was not completed within ${formatRemaining(loginTimeoutMs)}.`)
     const checks = { pkceCodeVerifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true }
     const tokens = await withProviderErrors(client.authorizationCodeGrant(configuration, callbackUrl, checks))
+    const login = await accept(toTokenGrant(tokens, provider))
     isLoggedIn = true
-    return toTokenGrant(tokens, provider)
+    return login
   } finally {
     await callback.close(isLoggedIn)
   }

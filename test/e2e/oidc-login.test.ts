@@ -166,7 +166,11 @@ describe('a login in the browser', () => {
         env: { ...oidc(audience ?? provider.clientId), ...(signup && { OTPD_SIGNUP: signup }) },
       })
       const run = loginOnTerminal(strict)
-      await createLoginBrowser().logIn(await readLoginUrl(run), 'eve')
+      const { response } = await createLoginBrowser().logIn(await readLoginUrl(run), 'eve')
+      expect([response.status, await response.text()]).toEqual([
+        400,
+        expect.stringContaining('The login failed.'),
+      ])
       expect(await run.waitForExit()).toBe(4)
       expect(run.text()).toContain(`The token came from ${provider.issuer}, for its client otpd-cli.`)
       expect(run.text()).toContain(hint)
