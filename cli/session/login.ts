@@ -23,7 +23,7 @@ import {
   type PromptContext,
 } from '../terminal/prompt.ts'
 import { isLoopback } from '../../src/shared/loopback.ts'
-import { emailFromToken, expiryFromToken, type TokenGrant } from './token-claims.ts'
+import { emailFromToken, expiryFromToken, readClaims, type TokenGrant } from './token-claims.ts'
 import { requestToken } from './tokens.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { printable, formatRemaining, shortPath } from '../terminal/text.ts'
@@ -252,22 +252,26 @@ async function checkAtServer(
   // An API token that may not read the profile is valid nevertheless.
   const isOutOfScope = responseReason(response.json) === 'SCOPE_MISSING'
   if (response.status >= 400 && !isOutOfScope)
-    throw responseError(server, response, refusalHints(response.status, provider, email))
+    throw responseError(server, response, refusalHints(response.status, provider, idToken))
   return { ...tokens, email, isNew: false }
 }
 
 const responseReason = (json: unknown) =>
   isRecord(json) && isRecord(json.error) ? json.error.reason : undefined
 
-function refusalHints(status: number, provider: OidcProvider | null, email: string | null) {
+function refusalHints(status: number, provider: OidcProvider | null, idToken: string) {
   if (provider === null) return ['The token came from standard input.']
   const sourceHint = `The token came from ${provider.issuer}, for its client ${provider.clientId}.`
   if (status === 401)
     return [sourceHint, "The server's OTPD_OIDC_AUDIENCE must include that client. See: otpd config show"]
-  if (status === 403)
+  if (status !== 403) return [sourceHint]
+  // An account that the operator creates is found by its verified address; some providers send the text `true`.
+  if (String(readClaims(idToken).email_verified) !== 'true')
     return [
       sourceHint,
-      `An operator can admit you with: otpd admin create --email ${shellWord(email ?? 'EMAIL')}`,
+      'It does not say that your e-mail address is verified (email_verified), so otpd admin create does not help.',
+      'An operator can admit you with: OTPD_SIGNUP=open',
     ]
-  return [sourceHint]
+  const email = emailFromToken(idToken) ?? 'EMAIL'
+  return [sourceHint, `An operator can admit you with: otpd admin create --email ${shellWord(email)}`]
 }

@@ -158,7 +158,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onChallengeChecked: createChallengeReporter({ log, clock, metrics }),
       onSignUpRefused: atMostEvery(minuteMs, clock, () =>
         log.warn(
-          'a login was refused because sign-up is closed; create the account with `otpd admin create --email ADDRESS`, or set OTPD_SIGNUP=open',
+          'a login was refused because sign-up is closed; create the account with `otpd admin create --email ADDRESS` if the provider sends email_verified, or set OTPD_SIGNUP=open',
         ),
       ),
       onTotpClockSetBack: ({ developerId, acceptedAgainAt }) =>

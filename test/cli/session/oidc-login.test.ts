@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { openBrowser } from '../../../cli/terminal/terminal.ts'
 import { writeStoredLogins } from '../../../cli/session/credentials-file.ts'
-import { createHome, createScriptedServer, type RequestHandler } from '../cli-fixture.ts'
+import { createHome, createScriptedServer, errorResponse, type RequestHandler } from '../cli-fixture.ts'
 
 let home: ReturnType<typeof createHome>
 let server: ReturnType<typeof createScriptedServer>
@@ -104,6 +104,29 @@ describe('login --device', () => {
     using _clock = mockTimers()
     const result = await login('--device')
     expect(result.stderr).toContain('and cannot be renewed')
+  })
+
+  test.each([
+    [
+      'verified',
+      { email_verified: true },
+      'An operator can admit you with: otpd admin create --email eve@example.com\n',
+    ],
+    ['not verified', { email_verified: false }, 'An operator can admit you with: OTPD_SIGNUP=open\n'],
+    ['not known to be verified', {}, 'An operator can admit you with: OTPD_SIGNUP=open\n'],
+  ])('of a person who is not admitted, whose address is %s', async (_, claims, hint) => {
+    using _clock = mockTimers()
+    void server.stop()
+    server = createScriptedServer(({ path }) =>
+      path === '/v1/auth/config'
+        ? Response.json({ data: { kind: 'oidc', issuer: provider.url, clientId: 'cli' } })
+        : errorResponse(403, 'FORBIDDEN', 'This account is not allowed to use the service.'),
+    )
+    tokenEndpoint = () => grant({ id_token: idToken({ email: 'eve@example.com', ...claims }) })
+    const result = await login('--device')
+    expect(result).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(result.stderr).toEndWith(hint)
+    expect(result.stderr.includes('email_verified')).toBe(hint.includes('OTPD_SIGNUP'))
   })
 
   test('shows the code to enter even with --quiet', async () => {
