@@ -50,9 +50,10 @@ export function addTotpCommands(profile: CliCommand) {
     .examples('otpd profile totp disable --code 123456')
     .run(async (context, options: DisableOptions) => {
       const { api } = context.connect()
-      const body = await askProof(context, options)
-      const response = await api.asDeveloper('DELETE', '/v1/developer/me/totp', { body })
       const { output } = context
+      const response = await withProof(context, options, (body) =>
+        api.asDeveloper('DELETE', '/v1/developer/me/totp', { body }),
+      )
       output.printResult(response.body, () => output.done('TOTP disabled'))
     })
 }
@@ -66,11 +67,18 @@ async function confirmTotp({ api, output }: Context, code: string) {
   output.note('Keep them in a safe place: each replaces a code once, and they are not shown again.')
 }
 
-async function askProof(
+/** Makes a call with the code or the password, and prompts for the code until it is accepted if neither is given. */
+async function withProof<T>(
   context: Context,
   { code, passwordStdin }: DisableOptions,
-): Promise<Route<'DELETE', '/v1/developer/me/totp'>['body']> {
-  if (code !== undefined) return { code }
-  if (passwordStdin === true) return { password: await readSecret(context.io, 'password') }
-  return { code: await ask(context, { ...totpQuestion, flag: '--code CODE or --password-stdin' }) }
+  call: (proof: Route<'DELETE', '/v1/developer/me/totp'>['body']) => Promise<T>,
+): Promise<T> {
+  if (code !== undefined) return await call({ code })
+  if (passwordStdin === true) return await call({ password: await readSecret(context.io, 'password') })
+  return await askUntilAccepted(
+    context,
+    () => ask(context, { ...totpQuestion, flag: '--code CODE or --password-stdin' }),
+    (typed) => call({ code: typed }),
+    (error) => findFieldFault(error, 'code'),
+  )
 }

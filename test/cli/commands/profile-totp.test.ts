@@ -68,6 +68,19 @@ describe('profile totp enable', () => {
 })
 
 describe('profile totp disable', () => {
+  test('asks again for a wrong code', async () => {
+    const message = 'The code is wrong. Enter it again.'
+    const error = { code: 'INVALID_ARGUMENT', message, details: [{ path: 'code', message }] }
+    const accept = cli.respond
+    cli.respond = (request) =>
+      request.body.includes('000000') ? Response.json({ error }, { status: 400 }) : accept(request)
+    const args = ['profile', 'totp', 'disable']
+    const result = await cli.home.otpd(args, { answers: ['000000', '123456'] })
+    expect(result).toMatchObject({ exitCode: 0, stdout: '✓ TOTP disabled\n' })
+    expect(result.stderr).toContain(`${message}\n`)
+    expect(await cli.home.otpd([...args, '--code', '000000'])).toMatchObject({ exitCode: 2, questions: [] })
+  })
+
   test.each([
     [['--code', '123456'], {}, '{"code":"123456"}'],
     [['--password-stdin'], { input: 'correct horse battery\n' }, '{"password":"correct horse battery"}'],
