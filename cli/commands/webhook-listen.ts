@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { CliError, usageError, type ExitCode, isRetryable } from '../terminal/errors.ts'
 import { wildcardKinds } from '../../src/shared/event-kinds.ts'
 import { readEvents } from '../webhooks/read-events.ts'
+import type { Api } from '../client/api.ts'
 import { findApplication } from '../client/find.ts'
 import { connectionText, followLog } from '../client/follow-log.ts'
 import { whenAborted, runUntilInterrupted } from '../terminal/interrupt.ts'
@@ -54,6 +55,7 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
   const connection = connect()
   const { api, server } = connection
   const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
+  await requireSecrets(api, appId)
 
   const { paint } = output
   const timeText = (isoTime: string) => paint.dim(localTime(isoTime).slice(11))
@@ -112,6 +114,19 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
     }
   })
   return exitCode
+}
+
+/**
+ * Reads a secret before there is an event to sign: a token without the scope for it could forward none.
+ *
+ * @param appId undefined: any application
+ * @throws CliError of the API
+ */
+async function requireSecrets(api: Api, appId: string | undefined) {
+  const id =
+    appId ?? (await api.asDeveloper('GET', '/v1/applications', { query: { limit: '1' } })).data[0]?.id
+  if (id !== undefined)
+    await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', { params: { id } })
 }
 
 const isDelivered = ({ statusCode }: ForwardResult) =>

@@ -272,6 +272,22 @@ describe('webhook listen', () => {
     expect(result.stdout).toContain(`<-- 200 POST ${target} [`)
   })
 
+  test.each([[['--app', 'web']], [[]]])(
+    'refuses a token that may not read the secret at its start: %j',
+    async (app) => {
+      const streams = serveEntries(entry())
+      const serve = cli.respond
+      cli.respond = (recorded) =>
+        recorded.path.endsWith('/webhook-secret')
+          ? errorResponse(403, 'FORBIDDEN', 'This API token lacks the scope write.')
+          : serve(recorded)
+      const result = await cli.home.otpd(['webhook', 'listen', '--forward-to', receiver.url, ...app])
+      expect(result).toMatchObject({ exitCode: 4, stdout: '' })
+      expect(result.stderr).toStartWith('Error: This API token lacks the scope write.\n')
+      expect(streams).toEqual([])
+    },
+  )
+
   test('sends the values that the request had at the time of the event', async () => {
     serveEntries(entry({ type: 'otp.sent', status: 'pending' }))
     const result = await cli.home.otpd(['webhook', 'listen', '--forward-to', receiver.url])
