@@ -77,6 +77,7 @@ export function createGroups(
     }
 
     async function runGroup(group: Array<Job<C>>): Promise<void> {
+      const begunAt = performance.now()
       try {
         const outcomes = await run((tx) => runCalls(bind(tx), group), bind)
         const displaced: Array<Job<C>> = []
@@ -92,7 +93,11 @@ export function createGroups(
         const callerError = convertError(error)
         const isOutage = callerError instanceof ServiceError && callerError.code === 'UNAVAILABLE'
         if (isOutage || !canRunAgain(group, callerError)) {
-          for (const { reject } of group) reject(callerError)
+          // Longer than a call may wait for its turn, as behind a network that swallows packets: those that wait would wait
+          // as long again.
+          const isSlow = performance.now() - begunAt > waitMaxMs * 0.9
+          const others = isOutage && isSlow ? waiting.splice(0) : []
+          for (const { reject } of [...group, ...others]) reject(callerError)
           return
         }
         // One of them is at fault. The others must not suffer from it.

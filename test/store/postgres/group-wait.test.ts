@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { toCallerError } from '../../../src/store/engine/errors.ts'
 import { createGroups } from '../../../src/store/postgres/groups.ts'
 import type { CallGroup, QueryExecutor } from '../../../src/store/engine/database.ts'
 
@@ -7,7 +8,7 @@ const waitMaxMs = 40
 
 /** Calls that return themselves, and groups that end when the test says so. */
 function openGroups() {
-  const ends: Array<() => void> = []
+  const ends: Array<(failure?: Error) => void> = []
   const calls: CallGroup<string> = {
     prepareAlone: () => {},
     load: async (calls) => new Set(calls),
@@ -18,13 +19,13 @@ function openGroups() {
   }
   const run = createGroups(
     async (body) => {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      ends.push(resolve)
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      ends.push((failure) => (failure ? reject(failure) : resolve()))
       await promise
       return body(tx)
     },
     1,
-    (error) => error,
+    toCallerError,
     waitMaxMs,
   )(() => calls)
   return { run, ends }
@@ -45,4 +46,25 @@ test('a call that waits too long for the group before it is refused; those that 
   while (ends.length === 0) await nextTurn()
   ends.shift()?.()
   expect(await late).toBe('late')
+})
+
+test('a group that fails after a long outage ends those that wait for it; one that lost its connection does not', async () => {
+  const { run, ends } = openGroups()
+  const lost = Object.assign(new Error('the connection was lost'), { code: 'POSTGRES_CONNECTION_LOST' })
+  const refused = { code: 'UNAVAILABLE' }
+
+  const slow = run('slow').catch((error: unknown) => error)
+  await Bun.sleep(waitMaxMs)
+  const behind = run('behind').catch((error: unknown) => error)
+  ends.shift()?.(lost)
+  expect(await Promise.all([slow, behind])).toMatchObject([refused, refused])
+
+  const fast = run('fast').catch((error: unknown) => error)
+  await nextTurn()
+  const next = run('next')
+  ends.shift()?.(lost)
+  expect(await fast).toMatchObject(refused)
+  while (ends.length === 0) await nextTurn()
+  ends.shift()?.()
+  expect(await next).toBe('next')
 })
