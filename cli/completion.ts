@@ -60,7 +60,6 @@ const wordsByFlag: Partial<Record<string, readonly string[]>> = {
   '--type': logTypes,
 }
 
-const joinedFlags = [...Object.keys(wordsByFlag), '--countries']
 /** Generates the script that completes commands, flags and closed lists of values in a shell. */
 export function completionScript(program: Command, shell: Shell): string {
   const value = describeValue('', undefined)
@@ -109,7 +108,7 @@ const describeValue = (name: string, choices: readonly string[] | undefined, fla
   values: choices ?? wordsByFlag[flag] ?? [],
   kind: kindsByName[flag] ?? kindsByName[name] ?? null,
   isFile: /file|path|dir/.test(name) || flag === '--data',
-  isJoined: joinedFlags.includes(flag),
+  isJoined: flag in wordsByFlag || flag === '--countries',
 })
 
 /** Formats `pattern) body ;;` clauses for bash and zsh. */
