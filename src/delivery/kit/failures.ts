@@ -1,4 +1,11 @@
-import { refused, uncertain, type Failure, type FailureClass, type SendOutcome } from './provider.ts'
+import {
+  accepted,
+  refused,
+  uncertain,
+  type Failure,
+  type FailureClass,
+  type SendOutcome,
+} from './provider.ts'
 import type { HttpResponse, HttpResult } from './http-client.ts'
 
 /**
@@ -66,6 +73,13 @@ export function outcomeFromStatus(
   if (status >= 500) return refused(createFailure('provider_down', code))
   return refused(createFailure('unknown', code))
 }
+
+/**
+ * Outcome of a 2xx response by the id that it gives the message. Without one it is not a documented response, such as the
+ * page of a proxy: the message may have been accepted.
+ */
+export const outcomeFromId = ({ status }: HttpResponse, messageId: string | undefined): SendOutcome =>
+  messageId === undefined ? uncertain(`HTTP ${status}`) : accepted(messageId)
 
 /** A `throttled` failure, with `Retry-After` if it gives whole seconds (RFC 9110 §10.2.3). */
 export function throttledFailure({ headers }: HttpResponse, providerCode: string | number | null): Failure {

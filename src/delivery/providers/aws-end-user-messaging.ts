@@ -6,6 +6,7 @@ import { noReceipt, receiptResult, unreadable, withCharge } from '../kit/callbac
 import {
   createFailure,
   findFailure,
+  outcomeFromId,
   outcomeFromResult,
   outcomeFromStatus,
   throttledFailure,
@@ -16,7 +17,7 @@ import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { clamp, omitNullish } from '../kit/message-fields.ts'
 import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
 import type { ProviderNeeds } from '../kit/provider-kinds.ts'
-import { accepted, refused, uncertain } from '../kit/provider.ts'
+import { refused } from '../kit/provider.ts'
 import type {
   Callback,
   CallbackResult,
@@ -208,10 +209,8 @@ const failedEvents: CodeTable = {
 /** Reads the response to one of the operations that send. */
 function readSendResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status >= 200 && response.status < 300) {
-    const id = textAt(body, 'MessageId')
-    return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
-  }
+  if (response.status >= 200 && response.status < 300)
+    return outcomeFromId(response, textAt(body, 'MessageId'))
   const exception = readException(response)
   const reason = textAt(body, 'Reason')
   if (response.status === 429 || exception === 'ThrottlingException') {

@@ -3,6 +3,7 @@ import { awsFields, awsHost, postToAws } from './aws.ts'
 import {
   createFailure,
   findFailure,
+  outcomeFromId,
   outcomeFromResult,
   outcomeFromStatus,
   throttledFailure,
@@ -10,7 +11,7 @@ import {
 } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
-import { accepted, refused, type Provider, type SendOutcome, uncertain } from '../kit/provider.ts'
+import { refused, type Provider, type SendOutcome } from '../kit/provider.ts'
 
 const fields = {
   ...awsFields,
@@ -101,10 +102,8 @@ function createAwsSns(settings: SettingValues<typeof fields>, needs: ProviderNee
 }
 
 function readResponse(response: HttpResponse): SendOutcome {
-  if (response.status >= 200 && response.status < 300) {
-    const id = xmlElementText(response.text, 'MessageId')
-    return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
-  }
+  if (response.status >= 200 && response.status < 300)
+    return outcomeFromId(response, xmlElementText(response.text, 'MessageId'))
   const code = xmlElementText(response.text, 'Code')
   if (
     response.status === 429 ||

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
-import { outcomeFromResult, outcomeFromStatus } from '../kit/failures.ts'
+import { outcomeFromId, outcomeFromResult, outcomeFromStatus } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import {
@@ -11,7 +11,6 @@ import {
   type SettingValues,
 } from '../kit/provider-kinds.ts'
 import { readUndelivered } from './messagebird.ts'
-import { accepted, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Provider, SendOutcome } from '../kit/provider.ts'
 import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
 import { hourMs, secondMs } from '../../shared/durations.ts'
@@ -85,8 +84,7 @@ function createBird(settings: SettingValues<typeof fields>, { http }: ProviderNe
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
   if (response.status < 200 || response.status > 299) return outcomeFromStatus(response, textAt(body, 'code'))
-  const messageId = textAt(body, 'id')
-  return messageId === undefined ? uncertain(`HTTP ${response.status}`) : accepted(messageId)
+  return outcomeFromId(response, textAt(body, 'id'))
 }
 
 function readCallback(callback: Callback, signingKey: string, nowMs: number): CallbackResult {

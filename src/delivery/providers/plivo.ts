@@ -13,6 +13,7 @@ import {
 import {
   createFailure,
   findFailure,
+  outcomeFromId,
   outcomeFromResult,
   outcomeFromStatus,
   type CodeTable,
@@ -27,7 +28,7 @@ import {
   type SettingValues,
 } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
-import { accepted, refused, type Callback, type Provider, type Receipt, uncertain } from '../kit/provider.ts'
+import { refused, type Callback, type Provider, type Receipt } from '../kit/provider.ts'
 import { timingSafeEqualBytes } from '../kit/signature-checks.ts'
 
 const fields = {
@@ -147,10 +148,8 @@ function readStatus(status: string, form: URLSearchParams, ids: Pick<Receipt, 'm
 
 /** Errors are sentences without a code, so only the status counts. */
 function readResponse(response: HttpResponse) {
-  if (response.status >= 200 && response.status < 300) {
-    const id = textAt(parseJson(response.text), 'message_uuid', 0)
-    return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
-  }
+  if (response.status >= 200 && response.status < 300)
+    return outcomeFromId(response, textAt(parseJson(response.text), 'message_uuid', 0))
   if (response.status !== 400) return outcomeFromStatus(response)
   return refused(createFailure('unknown', 'HTTP 400', { permanent: true }))
 }

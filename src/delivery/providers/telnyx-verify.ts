@@ -2,7 +2,13 @@ import { createTelnyxSignatureCheck, telnyxPublicKeyField } from './telnyx-signa
 import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
 import { channelsField } from '../kit/channels.ts'
-import { createFailure, outcomeFromErrorCode, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
+import {
+  createFailure,
+  outcomeFromErrorCode,
+  outcomeFromId,
+  outcomeFromResult,
+  type CodeTable,
+} from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { amountAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { clamp } from '../kit/message-fields.ts'
@@ -14,7 +20,7 @@ import {
   type ProviderNeeds,
   type SettingValues,
 } from '../kit/provider-kinds.ts'
-import { accepted, refused, uncertain, type Provider, type SendOutcome } from '../kit/provider.ts'
+import { refused, type Provider, type SendOutcome } from '../kit/provider.ts'
 
 const supported = ['sms', 'voice', 'whatsapp'] as const
 
@@ -135,10 +141,8 @@ function readLimit(response: HttpResponse): SendOutcome | undefined {
 }
 
 function readResponse(response: HttpResponse): SendOutcome {
-  if (response.status >= 200 && response.status < 300) {
-    const id = textAt(parseJson(response.text), 'data', 'id')
-    return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
-  }
+  if (response.status >= 200 && response.status < 300)
+    return outcomeFromId(response, textAt(parseJson(response.text), 'data', 'id'))
   const limit = response.status < 500 ? readLimit(response) : undefined
   return limit ?? outcomeFromErrorCode(response, readCode(response), codes)
 }

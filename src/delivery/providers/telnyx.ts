@@ -13,6 +13,7 @@ import {
   createFailure,
   findFailure,
   outcomeFromErrorCode,
+  outcomeFromId,
   outcomeFromResult,
   type CodeTable,
 } from '../kit/failures.ts'
@@ -26,7 +27,7 @@ import {
   type SettingValues,
 } from '../kit/provider-kinds.ts'
 import { omitNullish } from '../kit/message-fields.ts'
-import { accepted, refused, uncertain } from '../kit/provider.ts'
+import { refused } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Failure, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
 
 /**
@@ -160,9 +161,8 @@ function readResponse(response: HttpResponse): SendOutcome {
     if (code === '40333') return refused(createFailure('no_credit', code))
     return outcomeFromErrorCode(response, code, codes)
   }
-  const id = textAt(body, 'data', 'id')
   // Not a documented response: it is not from Telnyx, or its format has changed and the message was accepted.
-  return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
+  return outcomeFromId(response, textAt(body, 'data', 'id'))
 }
 
 /** Reads a verified callback. */

@@ -3,6 +3,7 @@ import { channelsField } from '../kit/channels.ts'
 import {
   createFailure,
   findFailure,
+  outcomeFromId,
   outcomeFromResult,
   outcomeFromStatus,
   throttledFailure,
@@ -13,7 +14,7 @@ import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { basicAuth, omitNullish } from '../kit/message-fields.ts'
 import { readCancelResult, readReportResult } from '../kit/outcome-reports.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
-import { accepted, refused, uncertain, type Provider, type SendOutcome } from '../kit/provider.ts'
+import { refused, type Provider, type SendOutcome } from '../kit/provider.ts'
 
 const supported = ['sms', 'voice', 'whatsapp'] as const
 
@@ -143,10 +144,7 @@ const readCode = ({ text }: HttpResponse) => textAt(parseJson(text), 'code')
 
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status >= 200 && response.status < 300) {
-    const sid = textAt(body, 'sid')
-    return sid === undefined ? uncertain(`HTTP ${response.status}`) : accepted(sid)
-  }
+  if (response.status >= 200 && response.status < 300) return outcomeFromId(response, textAt(body, 'sid'))
   const code = readCode(response)
   // Invalid parameter: only the message says which.
   if (code === '60200' && /`To`/.test(textAt(body, 'message') ?? ''))

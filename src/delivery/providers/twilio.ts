@@ -13,6 +13,7 @@ import {
 import {
   createFailure,
   findFailure,
+  outcomeFromId,
   outcomeFromResult,
   outcomeFromStatus,
   throttledFailure,
@@ -23,14 +24,7 @@ import { parseJson, textAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, omitNullish } from '../kit/message-fields.ts'
 import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
-import {
-  accepted,
-  refused,
-  type Callback,
-  type OutgoingMessage,
-  type Provider,
-  uncertain,
-} from '../kit/provider.ts'
+import { refused, type Callback, type OutgoingMessage, type Provider } from '../kit/provider.ts'
 import { timingSafeEqualBytes } from '../kit/signature-checks.ts'
 import { callCodes, callFields, readCallStatus } from './twilio-voice.ts'
 
@@ -238,9 +232,8 @@ function createTwilio(settings: SettingValues<typeof fields>, { http, feedback }
 function readResponse(response: HttpResponse) {
   const body = parseJson(response.text)
   if (response.status >= 200 && response.status < 300) {
-    const [status, sid] = [textAt(body, 'status'), textAt(body, 'sid')]
-    if (status !== 'failed' && status !== 'undelivered')
-      return sid === undefined ? uncertain(`HTTP ${response.status}`) : accepted(sid)
+    const status = textAt(body, 'status')
+    if (status !== 'failed' && status !== 'undelivered') return outcomeFromId(response, textAt(body, 'sid'))
     const code = textAt(body, 'error_code')
     return refused(findFailure(codes, code) ?? createFailure('unknown', code ?? status))
   }

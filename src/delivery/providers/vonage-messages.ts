@@ -5,6 +5,7 @@ import { forged, noReceipt, receiptResult, unreadable, withCharge } from '../kit
 import {
   createFailure,
   findFailure,
+  outcomeFromId,
   outcomeFromResult,
   outcomeFromStatus,
   throttledFailure,
@@ -14,7 +15,7 @@ import type { HttpResponse } from '../kit/http-client.ts'
 import { amountAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
-import { accepted, refused, type Failure, type Provider, type Receipt, uncertain } from '../kit/provider.ts'
+import { refused, type Failure, type Provider, type Receipt } from '../kit/provider.ts'
 
 const fields = {
   apiKey: { description: 'the API key of the Vonage Dashboard', required: true },
@@ -133,10 +134,8 @@ function readStatus(status: string, body: unknown, ids: Pick<Receipt, 'messageId
 
 function readResponse(response: HttpResponse) {
   const body = parseJson(response.text)
-  if (response.status >= 200 && response.status < 300) {
-    const id = textAt(body, 'message_uuid')
-    return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
-  }
+  if (response.status >= 200 && response.status < 300)
+    return outcomeFromId(response, textAt(body, 'message_uuid'))
   const failure = readFailure(body)
   if (response.status === 429) return refused(throttledFailure(response, failure?.providerCode ?? null))
   if (failure && failure.class !== 'unknown') return refused(failure)

@@ -3,7 +3,13 @@ import { isVonageSigned } from './vonage-signature.ts'
 import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
 import { channelsField } from '../kit/channels.ts'
-import { createFailure, outcomeFromErrorCode, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
+import {
+  createFailure,
+  outcomeFromErrorCode,
+  outcomeFromId,
+  outcomeFromResult,
+  type CodeTable,
+} from '../kit/failures.ts'
 import type { HttpRequest, HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt } from '../kit/json.ts'
 import { clamp, omitNullish, stripPlus } from '../kit/message-fields.ts'
@@ -15,7 +21,7 @@ import {
   type ProviderNeeds,
   type SettingValues,
 } from '../kit/provider-kinds.ts'
-import { accepted, refused, uncertain } from '../kit/provider.ts'
+import { refused } from '../kit/provider.ts'
 import type { CallbackResult, OutgoingMessage, Provider, SendOutcome } from '../kit/provider.ts'
 import { matchLocale } from '../text/locale-choice.ts'
 
@@ -172,10 +178,8 @@ const readConflict = (response: HttpResponse) =>
 
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status >= 200 && response.status < 300) {
-    const id = textAt(body, 'request_id')
-    return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
-  }
+  if (response.status >= 200 && response.status < 300)
+    return outcomeFromId(response, textAt(body, 'request_id'))
   const code = readCode(response)
   const invalidNames = listAt(body, 'invalid_parameters').map((one) => textAt(one, 'name') ?? '')
   if (invalidNames.some((name) => /\bto$/.test(name)))

@@ -5,6 +5,7 @@ import {
   createFailure,
   findFailure,
   outcomeFromErrorCode,
+  outcomeFromId,
   outcomeFromResult,
   type CodeTable,
 } from '../kit/failures.ts'
@@ -12,7 +13,7 @@ import type { HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { stripPlus } from '../kit/message-fields.ts'
-import { accepted, refused, uncertain } from '../kit/provider.ts'
+import { refused } from '../kit/provider.ts'
 import type {
   Callback,
   CallbackResult,
@@ -203,8 +204,7 @@ function readResponse(response: HttpResponse): SendOutcome {
     const failure = response.status === 500 ? findFailure(codes, code) : undefined
     return failure ? refused(failure) : outcomeFromErrorCode(response, code, codes)
   }
-  const id = textAt(body, 'messages', 0, 'id')
-  return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
+  return outcomeFromId(response, textAt(body, 'messages', 0, 'id'))
 }
 
 /** Answers Meta's one-time verification of the callback URL. */
