@@ -1,3 +1,4 @@
+import { isLastDigits } from '../client/last-digits.ts'
 import type { Application, OtpRequest } from '../client/resources.ts'
 
 type OtpStatus = OtpRequest['status']
@@ -35,14 +36,15 @@ export function parseRequestSearch(
 ): RequestSearch | null {
   const typed = text.trim()
   if (/^otp_[0-9a-z]{26}$/.test(typed)) return { kind: 'id', id: typed }
-  if (/^(\d[\s().-]*){4,6}$/.test(typed) || /^0[1-9][\d\s().-]{5,}$/.test(typed))
-    return { kind: 'digits', phone: typed.replaceAll(/\D/g, '') }
   const phone = readPhone(typed)
-  if (phone !== null && typed.startsWith('+')) return { kind: 'phone', phone }
-  if (phone !== null)
-    return typed.startsWith('00')
-      ? { kind: 'phone', phone }
-      : { kind: 'digits', phone: typed.replaceAll(/\D/g, ''), whole: phone }
+  if (isLastDigits(typed))
+    return {
+      kind: 'digits',
+      phone: typed.replaceAll(/\D/g, ''),
+      // With a 0 it is written as in its country.
+      ...(phone !== null && !typed.startsWith('0') && { whole: phone }),
+    }
+  if (phone !== null) return { kind: 'phone', phone }
   const status = requestStatuses.find((name) => name === typed.toLowerCase())
   if (status !== undefined) return { kind: 'status', status }
   const app = applications.find(({ id, name }) => id === typed || name === typed)
