@@ -1,5 +1,5 @@
 import { dayMs, hourMs, minuteMs } from '../../src/shared/durations.ts'
-import { canonicalPhone, normalizeCountry } from '../../src/shared/spellings.ts'
+import { canonicalPhone, compactPhone, normalizeCountry } from '../../src/shared/spellings.ts'
 import type { GuardListRule } from './resources.ts'
 import { usageError } from '../terminal/errors.ts'
 import { printable } from '../terminal/text.ts'
@@ -24,7 +24,9 @@ export function describeWideRule(effect: GuardListRule['effect'], value: string)
 /** Brings the value of a rule to one form, in which all spellings of a phone, a prefix or a country are equal. */
 export function canonicalRuleValue(text: string): string {
   if (/^[a-z]{2}$/i.test(text)) return normalizeCountry(text)
-  const compact = text.replaceAll(/[ \-.()]/g, '').replace(/^00(?!1$)/, '+')
+  // The country of numbers that have none.
+  if (text === '001') return text
+  const compact = compactPhone(text)
   return compact.startsWith('+') ? canonicalPhone(compact.replace(/[*…]$/, '')) : text
 }
 

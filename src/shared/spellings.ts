@@ -35,3 +35,6 @@ export function phoneSpellings(phone: string): string[] {
   const plan = optionalDigits.find(({ short }) => short.test(canonical))
   return plan ? [canonical, canonical.replace(plan.short, `$1${plan.digit}$2`)] : [canonical]
 }
+
+/** Drops what people write between the digits of a phone, and writes `+` for the `00` of an international call. */
+export const compactPhone = (text: string): string => text.replaceAll(/[ \-.()]/g, '').replace(/^00/, '+')

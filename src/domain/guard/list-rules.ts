@@ -9,7 +9,7 @@ import { listRulesMax, type ListRule, type RuleTarget } from '../model/list-rule
 import { canonicalRange } from '../model/network.ts'
 import { readIdCursor, toPage, type Page, type PageRequest } from '../model/pagination.ts'
 import { isFirstDigits, isKnownCountry, noCountry, tryParsePhone } from '../model/phone.ts'
-import { normalizeCountry } from '../../shared/spellings.ts'
+import { compactPhone, normalizeCountry } from '../../shared/spellings.ts'
 import { tryParseTypedPhone } from '../model/typed-phone.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
@@ -166,10 +166,7 @@ function readNational(text: string, country: string): string {
 
 /** Brings a value to the one form in which it is stored and compared. @throws INVALID_ARGUMENT */
 function canonicalValue(target: RuleTarget, text: string): string {
-  const compact = text
-    .replaceAll(/[ \-.()]/g, '')
-    .replace(/^00/, '+')
-    .replace(/[*…]$/, '')
+  const compact = compactPhone(text).replace(/[*…]$/, '')
   const country = normalizeCountry(text)
   const readers: Record<RuleTarget, () => string | undefined> = {
     phone: () => tryParsePhone(text)?.phone,

@@ -5,7 +5,7 @@ import {
   type NumberType,
   type PhoneNumber,
 } from 'libphonenumber-js/max/es6'
-import { canonicalPhone, normalizeCountry, phoneSpellings } from '../../shared/spellings.ts'
+import { canonicalPhone, compactPhone, normalizeCountry, phoneSpellings } from '../../shared/spellings.ts'
 import { ServiceError } from './errors.ts'
 import { findPlannedNumber, classifyNumber, type RestrictedNumberType } from './numbering-plans.ts'
 import type { Random } from './random.ts'
@@ -34,7 +34,7 @@ const e164Pattern = /^\+[1-9]\d{6,14}$/
  * @returns undefined if it cannot be a phone number
  */
 export function tryParsePhone(text: string): Phone | undefined {
-  const phone = e164Pattern.test(text) ? text : text.replaceAll(/[ \-.()]/g, '').replace(/^00/, '+')
+  const phone = e164Pattern.test(text) ? text : compactPhone(text)
   if (!e164Pattern.test(phone)) return undefined
   if (virtualPattern.test(phone)) return { phone, country: null, isVirtual: true, numberType: null }
   const planned = findPlannedNumber(phone)
