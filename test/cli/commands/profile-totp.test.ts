@@ -17,6 +17,14 @@ beforeEach(() => {
 
 afterEach(() => cli.end())
 
+/** Has the server refuse the code 000000. */
+function refuseZeros(message: string) {
+  const error = { code: 'INVALID_ARGUMENT', message, details: [{ path: 'code', message }] }
+  const accept = cli.respond
+  cli.respond = (request) =>
+    request.body.includes('000000') ? Response.json({ error }, { status: 400 }) : accept(request)
+}
+
 const sent = () => cli.server.requests.map(({ method, path, body }) => [method, path, body])
 
 describe('profile totp enable', () => {
@@ -33,11 +41,7 @@ describe('profile totp enable', () => {
   })
 
   test('asks again for a wrong code, with the same secret', async () => {
-    const message = 'The code is wrong.'
-    const error = { code: 'INVALID_ARGUMENT', message, details: [{ path: 'code', message }] }
-    const accept = cli.respond
-    cli.respond = (request) =>
-      request.body.includes('000000') ? Response.json({ error }, { status: 400 }) : accept(request)
+    refuseZeros('The code is wrong.')
     const result = await cli.home.otpd(['profile', 'totp', 'enable'], { answers: ['000000', '123456'] })
     expect(result).toMatchObject({ exitCode: 0, questions: Array(2).fill('Code (that the app shows now): ') })
     expect(result.stderr).toContain('The code is wrong.\n')
@@ -70,10 +74,7 @@ describe('profile totp enable', () => {
 describe('profile totp disable', () => {
   test('asks again for a wrong code', async () => {
     const message = 'The code is wrong. Enter it again.'
-    const error = { code: 'INVALID_ARGUMENT', message, details: [{ path: 'code', message }] }
-    const accept = cli.respond
-    cli.respond = (request) =>
-      request.body.includes('000000') ? Response.json({ error }, { status: 400 }) : accept(request)
+    refuseZeros(message)
     const args = ['profile', 'totp', 'disable']
     const result = await cli.home.otpd(args, { answers: ['000000', '123456'] })
     expect(result).toMatchObject({ exitCode: 0, stdout: '✓ TOTP disabled\n' })
