@@ -39,6 +39,8 @@ export type ListenerNeeds = {
   newId: NewId
   /** Called with errors that the application should have caught. */
   onBug(error: unknown, traceId: string): void
+  /** Called for every request before anything is read for it. */
+  onArrival?: (() => void) | undefined
   /** Called for every completed request; omitting it costs nothing. */
   onResponse?: ((completed: CompletedRequest) => void) | undefined
   /** Form of the errors of requests that do not reach the application; that of the API by default. */
@@ -74,7 +76,15 @@ const canSharePort = process.platform === 'linux'
 export function listen(
   address: { host: string; port: number },
   app: AnyElysia,
-  { newId, onBug, onResponse, presentError = toErrorResponse, tls, world = systemWorld }: ListenerNeeds,
+  {
+    newId,
+    onBug,
+    onArrival,
+    onResponse,
+    presentError = toErrorResponse,
+    tls,
+    world = systemWorld,
+  }: ListenerNeeds,
 ): Listener {
   const { monotonic, timers } = world
   const handle = app.compile().fetch
@@ -126,6 +136,7 @@ export function listen(
       inFlight++
       try {
         await waitForTurn()
+        onArrival?.()
         const response = await respond(request)
         // RFC 9112 §9.6. Bun closes the connection after the response.
         if (isDraining || isEnding) response.headers.set('connection', 'close')

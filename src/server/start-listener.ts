@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { isLoopbackListen } from '../config/values.ts'
-import { onlyForeign, type RowChanges } from '../domain/model/due-worker.ts'
+import { onlyForeign } from '../domain/model/due-worker.ts'
 import { createApp } from '../http/app.ts'
 import { createErrorPresenter } from '../http/compat/facades.ts'
 import { listenHttp } from '../http/http-listener.ts'
@@ -14,6 +14,7 @@ import { startPeriodicTask } from './periodic-tasks.ts'
 import type { createReadiness } from './readiness.ts'
 import type { Services } from './services.ts'
 import { requestsDrainMs, type Cleanups } from './shutdown.ts'
+import type { Database } from '../store/engine/database.ts'
 import type { Tls } from './tls.ts'
 import type { World } from '../world/world.ts'
 
@@ -35,7 +36,7 @@ export function startListener(needs: {
   cleanups: Cleanups
   onDevLine: ((line: DevLine) => void) | undefined
   tls: Tls | undefined
-  changes: RowChanges | undefined
+  changes: Database['changes']
   /** Whether the server must exit, and not serve any longer than it has to. */
   hasFailed: () => boolean
 }): Listener {
@@ -47,7 +48,16 @@ export function startListener(needs: {
   const app = createApp({ ...services, ...withLoginMetrics(metrics, services.builtIn), readiness, onBug })
   const { presentError } = createErrorPresenter(config.compat)
   const listener = bindOrExplain(config.listen, '--listen', () =>
-    listen(config.listen, app, { newId, onBug, onResponse, presentError, tls, world }),
+    listen(config.listen, app, {
+      newId,
+      onBug,
+      // A turn of the event loop may take 50 ms, in which a host command ends and calls follow that must see what it changed.
+      onArrival: changes?.lookForForeign,
+      onResponse,
+      presentError,
+      tls,
+      world,
+    }),
   )
   if (tls) {
     const httpListen = config.tls?.httpListen

@@ -231,7 +231,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       cleanups,
       onDevLine,
       tls,
-      changes: store.changes,
+      changes: database.changes,
       hasFailed: () => hasFailed,
     })
     url = listener.url

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { Elysia } from 'elysia'
 import { listen, type Listener } from '../../src/http/listener.ts'
 import type { CompletedRequest } from '../../src/http/request-log.ts'
+import { connect } from '../../src/store/sqlite/database.ts'
+import { openTestSqlite } from '../helpers/databases.ts'
 import { exchangeRaw } from '../helpers/raw-http.ts'
 import { getRequest, startRawService, type RawService } from '../helpers/raw-service.ts'
 import { runReconnectingClients } from '../helpers/reconnecting-clients.ts'
@@ -36,6 +38,29 @@ describe('the listener', () => {
       expect(responses[0]?.body).toBe('127.0.0.1')
     }
     await own.stop(0)
+  })
+
+  test('shows a request what another process committed before it, in the same turn of the event loop', async () => {
+    const { database, path, dispose } = await openTestSqlite()
+    const other = connect(path, 1000)
+    let served = 0
+    const inSameTurn: number[] = []
+    const app = new Elysia().get('/', async () => {
+      const known = await database.read.select().from(database.tables.guardUsage)
+      // Ends this turn only after the request behind it was read.
+      setImmediate(() => inSameTurn.push(served))
+      other.run(`insert into guard_usage values ('${served++}', '', 0, 0)`)
+      return `${known.length}`
+    })
+    const onArrival = database.changes?.lookForForeign
+    const own = listen({ host: '127.0.0.1', port: 0 }, app, { ...needs, onArrival })
+    const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
+    const { responses } = await exchangeRaw(parsePort(own), [request + request], 2)
+    expect(inSameTurn).toEqual([2, 2])
+    expect(responses.map(({ body }) => body)).toEqual(['0', '1'])
+    await own.stop(0)
+    other.close()
+    await dispose()
   })
 
   test('lets timers run while clients connect again after each response', async () => {
