@@ -26,7 +26,7 @@ import type { PhoneService } from '../domain/upkeep/phone-service.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
 import type { CallTurns } from './call-turns.ts'
 import { createErrorPresenter, facadeRoutes, type FacadeServices } from './compat/facades.ts'
-import { createRouteErrors } from './route-errors.ts'
+import { createRouteErrors, listShadowed } from './route-errors.ts'
 import type { ReadIdempotency } from './idempotency.ts'
 import { docsRoutes } from './docs.ts'
 import { guideRoutes } from './guides.ts'
@@ -216,7 +216,14 @@ export function createApp(services: AppServices) {
     )
     .use(guideRoutes())
 
-  const routeError = createRouteErrors(app.routes)
+  const { routes } = app
+  const routeError = createRouteErrors(routes)
+  for (const { method, path } of listShadowed(routes)) {
+    const refuse = () => {
+      throw routeError(method, path)
+    }
+    app.route(method, path, refuse, { detail: { hide: true } })
+  }
   return app
 }
 

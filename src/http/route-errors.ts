@@ -21,6 +21,22 @@ const identifierPattern = (name: string) =>
 export const routeNotFound = () =>
   new ServiceError('NOT_FOUND', 'There is no such route. Check the path.', { reason: 'ROUTE_NOT_FOUND' })
 
+/**
+ * Lists the calls of literal paths that a pattern would take: `GET /v1/otp/send` would be the request with the id `send`.
+ * As no id is like that, they have no route.
+ */
+export function listShadowed(routes: ReadonlyArray<{ method: string; path: string }>) {
+  const own = new Set(routes.map(({ method, path }) => `${method} ${path}`))
+  const literals = new Set(routes.map(({ path }) => path).filter((path) => !isPattern(path)))
+  return routes
+    .filter(({ path }) => isPattern(path) && !path.includes('*'))
+    .flatMap(({ method, path: pattern }) => {
+      const expression = routePattern(pattern)
+      return [...literals].filter((path) => expression.test(path)).map((path) => ({ method, path }))
+    })
+    .filter(({ method, path }) => !own.has(`${method} ${path}`))
+}
+
 /** Creates the error for an unmatched request: METHOD_NOT_ALLOWED if its path has other methods, else NOT_FOUND. */
 export function createRouteErrors(routes: ReadonlyArray<{ method: string; path: string }>) {
   const patterns = new Map<string, { pattern: RegExp; methods: Set<string> }>()

@@ -8,10 +8,7 @@ let apiTester: ApiTester
 beforeAll(async () => void (apiTester = await createApiTester()))
 afterAll(() => apiTester.service.dispose())
 
-/**
- * Lists each path once, with its methods and those that match another route: `GET /v1/otp/send` gets the request with
- * the id `send`, which never exists.
- */
+/** Lists each path once, with its methods. `GET /v1/otp/send` is not the request with the id `send`. */
 function listPaths() {
   const filled = new Set(
     apiTester.operations.map((operation) =>
@@ -28,11 +25,7 @@ function listPaths() {
       new RegExp(`^${operation.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
     )
     const exact = matching.filter((operation) => operation.path === path)
-    return {
-      path,
-      methods: listMethods(exact.length > 0 ? exact : matching),
-      otherRouteMethods: exact.length > 0 ? listMethods(matching) : [],
-    }
+    return { path, methods: listMethods(exact.length > 0 ? exact : matching) }
   })
 }
 
@@ -84,18 +77,16 @@ describe('a method that a path does not support', () => {
   })
 
   test('is 405 and lists the supported methods, without authentication', async () => {
-    for (const { path, methods, otherRouteMethods } of listPaths()) {
+    for (const { path, methods } of listPaths()) {
       for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'get']) {
         // The Fetch standard normalizes common methods to upper case.
-        if ([...methods, ...otherRouteMethods].includes(method.toUpperCase())) continue
+        if (methods.includes(method.toUpperCase())) continue
         const { response, faults } = await apiTester.callUnknownRoute(method, path)
-        expect({ path, method, faults, status: response.status }).toEqual({
-          path,
-          method,
-          faults: [],
-          status: 405,
-        })
+        expect({ path, method, status: response.status }).toEqual({ path, method, status: 405 })
         expect(response.headers.get('allow')?.split(', ')).toEqual(methods)
+        // Such a path has a hidden route for GET: the framework removes the body.
+        if (method === 'HEAD' && response.text === '') continue
+        expect(faults).toEqual([])
         expect(response.json).toMatchObject({ error: { code: 'METHOD_NOT_ALLOWED' } })
       }
     }
