@@ -68,6 +68,7 @@ describe('the samples of sending and verifying', () => {
         // All send with one idempotency key: the same request each time.
         const sent = await run('## Send')
         expect(sent).toMatch(/otp_[0-9a-z]{26}/)
+        expect(await run('## Send', { OTPD_API_KEY: 'wrong' })).toMatch(/^(401 )?.*UNAUTHENTICATED/)
         const [REQUEST_ID = ''] = /otp_[0-9a-z]{26}/.exec(sent) ?? []
         const inbox: { data: { requestId: string; code: string }[] } = JSON.parse(
           await reader.type('otpd inbox --json'),
