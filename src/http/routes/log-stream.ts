@@ -3,6 +3,7 @@ import { Elysia } from 'elysia'
 import type { ApplicationService } from '../../domain/apps/applications.ts'
 import type { LogStreams } from '../../domain/log/stream.ts'
 import type { Clock } from '../../domain/model/clock.ts'
+import { invalidField, ServiceError } from '../../domain/model/errors.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { createEventStream } from '../event-stream.ts'
 import { environmentQuery, eventStream, object } from '../schemas.ts'
@@ -18,6 +19,12 @@ const streamHeaders = {
 
 /** Idle timeout of streams during shutdown: a stalled connection accepts no write that would close it. */
 const stalledSecondsMax = 1
+
+/** The position of an error about `after` was in the header. */
+function nameLastEventId(error: unknown): unknown {
+  const detail = error instanceof ServiceError ? error.details?.[0] : undefined
+  return detail?.path === 'after' ? invalidField('header', 'last-event-id', detail.message) : error
+}
 
 /** Route that streams the event log as server-sent events. */
 export function logStreamRoutes(services: {
@@ -40,11 +47,13 @@ export function logStreamRoutes(services: {
       if (request.method === 'HEAD') return new Response(null, { headers: streamHeaders })
       const { appId, environment, type } = query
       // A browser that reconnects repeats the original URL, so the header is more recent than `after`.
-      const after = headers['last-event-id'] || query.after
+      const lastEventId = headers['last-event-id'] || undefined
+      const after = lastEventId ?? query.after
       const filter = { appId, environment, types: readLogTypes(type), after }
-      const stream = await logStreams.open(developer, filter, () =>
-        server?.timeout(request, stalledSecondsMax),
-      )
+      const endIfStalled = () => server?.timeout(request, stalledSecondsMax)
+      const stream = await logStreams.open(developer, filter, endIfStalled).catch((error: unknown) => {
+        throw lastEventId === undefined ? error : nameLastEventId(error)
+      })
       const traceId = readTraceId(request, set.headers)
       const body = createEventStream(stream, {
         clock,

@@ -244,6 +244,14 @@ describe('a stream is rejected', () => {
     }
   })
 
+  test('with a position in the header, and the error names it', async () => {
+    const { status, error } = await service.request('GET', `/v1/logs/stream?after=${logStart}`, {
+      as: { headers: { ...ada.headers, 'last-event-id': 'nothing' } },
+    })
+    const detail = expect.objectContaining({ in: 'header', path: 'last-event-id' })
+    expect([status, error.details]).toEqual([400, [detail]])
+  })
+
   test('without a token, before any other check', async () => {
     const response = await service.request('GET', '/v1/logs/stream?type=otp.unheard')
     expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_MISSING'])
