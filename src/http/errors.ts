@@ -126,7 +126,9 @@ function validationError(error: ValidationError): ServiceError {
     if (!('path' in fault) || typeof fault.path !== 'string') continue
     const schema: unknown = 'schema' in fault ? fault.schema : undefined
     const value: unknown = 'value' in fault ? fault.value : undefined
-    const detail = { in: location, ...describeFault(fault.path, schema, value, String(fault.message ?? '')) }
+    const noun = location === 'query' ? 'query parameter' : 'property'
+    const described = describeFault(fault.path, schema, value, String(fault.message ?? ''), noun)
+    const detail = { in: location, ...described }
     if (!details.has(detail.path)) details.set(detail.path, detail)
   }
   return invalidRequest([...details.values()].slice(0, 20))
@@ -147,13 +149,20 @@ const locations: Record<string, ErrorDetail['in']> = {
 }
 
 /** @param message TypeBox's, which tells missing and unknown properties from others */
-function describeFault(pointer: string, schema: unknown, value: unknown, message: string) {
+function describeFault(
+  pointer: string,
+  schema: unknown,
+  value: unknown,
+  message: string,
+  noun: Parameters<typeof describeUnknown>[2],
+) {
   const path = toDottedPath(pointer)
   if (message.startsWith('Expected required'))
     return { path, code: 'REQUIRED', message: 'Required, but missing.' }
-  return message === 'Unexpected property'
-    ? { path, code: 'UNKNOWN', message: describeUnknown(schema, pointer.slice(pointer.lastIndexOf('/') + 1)) }
-    : { path, code: 'INVALID', message: describeExpectation(schema, value) }
+  if (message !== 'Unexpected property')
+    return { path, code: 'INVALID', message: describeExpectation(schema, value) }
+  const name = pointer.slice(pointer.lastIndexOf('/') + 1)
+  return { path, code: 'UNKNOWN', message: describeUnknown(schema, name, noun) }
 }
 
 export const internalMessage =

@@ -20,15 +20,19 @@ export function describeExpectation(schema: unknown, value: unknown): string {
   return `Expected ${nouns}.`
 }
 
-/** Says what to do about a property that the schema of its object does not have. */
-export function describeUnknown(schema: unknown, name: string): string {
+/**
+ * Says what to do about a property that the schema of its object does not have.
+ *
+ * @param noun what callers call it
+ */
+export function describeUnknown(schema: unknown, name: string, noun: 'property' | 'query parameter'): string {
   const { properties = {}, errorText } = isRecord(schema) ? schema : {}
   const known = isRecord(properties) ? Object.keys(properties) : []
   if (known.length === 0 && typeof errorText === 'string') return toSentence(errorText)
   const suggestion = name === '' ? undefined : suggest(name, known)
-  if (suggestion !== undefined) return `Unknown property. ${suggestion}`
-  if (isRepeatableName(name) || known.length === 0) return 'Unknown property. Remove it.'
-  return `Unknown property; its name is left out, since it could be a secret. Expected only ${known.join(', ')}.`
+  if (suggestion !== undefined) return `Unknown ${noun}. ${suggestion}`
+  if (isRepeatableName(name) || known.length === 0) return `Unknown ${noun}. Remove it.`
+  return `Unknown ${noun}; its name is left out, since it could be a secret. Expected only ${known.join(', ')}.`
 }
 
 const toSentence = (text: string) => (text.endsWith('.') ? text : `${text}.`)

@@ -69,7 +69,7 @@ test('every field of every operation has one, which names the field and a wrong 
       }
   }
   expect(sentences.size).toBeGreaterThan(15)
-  const readable = /^(Expected|Cannot|Not allowed|Unknown property|Required)[^]*[.?]$/
+  const readable = /^(Expected|Cannot|Not allowed|Unknown (property|query parameter)|Required)[^]*[.?]$/
   const jargon = /\b(union|schema|pattern|kind|property to|to be|to match|to have)\b/
   const faulty = [...sentences].filter((sentence) => !readable.test(sentence) || jargon.test(sentence))
   expect(faulty).toEqual([])
@@ -102,7 +102,7 @@ test('an unknown property or parameter is named with what was meant, unless the 
   expect(secret).toMatchObject({ path: '', code: 'UNKNOWN' })
   expect(secret?.message).toContain('Expected only phone, country, channel, locale,')
   expect(await refuse(list, { query: '?appID=x' })).toMatchObject([
-    { path: 'appID', message: 'Unknown property. Did you mean appId?' },
+    { path: 'appID', message: 'Unknown query parameter. Did you mean appId?' },
   ])
   expect(await refuse(list, { query: '?limit=1&limit=2' })).toMatchObject([
     { path: 'limit', code: 'REPEATED' },
