@@ -33,6 +33,17 @@ const allProperties = () =>
 // Descriptions of properties come from the route's schema, or from src/http/openapi/field-texts.ts; those of operations
 // from the route's `detail`.
 describe('the OpenAPI document describes', () => {
+  test('the headers that refusals have, and no other', () => {
+    for (const { operationId, responses, parameters = [] } of apiTester.operations) {
+      const has = (status: string, header: string) => header in (responses[status]?.headers ?? {})
+      const isReplayable = parameters.some(({ name }) => name === 'Idempotency-Key')
+      // IDEMPOTENCY_IN_PROGRESS
+      expect([operationId, has('409', 'Retry-After')]).toEqual([operationId, isReplayable])
+      // The media type is checked before the caller is known.
+      expect([operationId, has('415', 'RateLimit')]).toEqual([operationId, false])
+    }
+  })
+
   test('every operation', () => {
     const faults = apiTester.operations.filter(({ description }) => !isSentence(description))
     expect(faults.map(({ operationId }) => operationId)).toEqual([])

@@ -59,14 +59,19 @@ export function responseHeaderNames(
   const isReplayable = parameters.some(({ name }) => name === 'Idempotency-Key')
   return (status) => [
     'X-Request-Id',
-    // Requests are counted once the caller is known.
-    ...(isRated && !['401', '413'].includes(status) ? (['RateLimit-Policy', 'RateLimit'] as const) : []),
+    // Requests are counted once the caller is known, after the size and the media type were checked.
+    ...(isRated && !['401', '413', '415'].includes(status)
+      ? (['RateLimit-Policy', 'RateLimit'] as const)
+      : []),
     ...(isReplayable && (status.startsWith('2') || ['403', '502'].includes(status))
       ? (['Idempotency-Replayed'] as const)
       : []),
     ...(operationId === 'sendOtp' && ['201', '403'].includes(status) ? (['Otpd-Hint'] as const) : []),
     ...(status === '401' || (status === '403' && isScoped(security)) ? (['WWW-Authenticate'] as const) : []),
-    ...(['429', '503'].includes(status) ? (['Retry-After'] as const) : []),
+    // 409 while the first call with the same key is in progress.
+    ...(['429', '503'].includes(status) || (isReplayable && status === '409')
+      ? (['Retry-After'] as const)
+      : []),
   ]
 }
 
