@@ -11,10 +11,7 @@ const fetchTimeoutMs = 8_000
 const certificatesMax = 8
 
 type SnsTopicSettings = {
-  region: string
-  /**
-   * The only accepted topic: SNS signs messages for every AWS account, so a signature alone proves nothing.
-   */
+  /** The only accepted topic: SNS signs messages for every AWS account, so a signature alone proves nothing. */
   receiptTopicArn: string
   /** A custom endpoint; certificates are accepted from it too. */
   baseUrl: string | undefined
@@ -27,11 +24,12 @@ type SnsTopicSettings = {
  * not a notification.
  */
 export function createSnsNotificationReader(
-  { region, receiptTopicArn, baseUrl }: SnsTopicSettings,
+  { receiptTopicArn, baseUrl }: SnsTopicSettings,
   { http, world }: Pick<ProviderNeeds, 'http' | 'world'>,
 ): (callback: Callback, nowMs: number) => Promise<{ message: string } | CallbackResult> {
+  const [, , , topicRegion = ''] = receiptTopicArn.split(':')
   const origins = [
-    `https://${awsHost('sns', region)}`,
+    `https://${awsHost('sns', topicRegion)}`,
     ...(baseUrl === undefined ? [] : [new URL(baseUrl).origin]),
   ]
   const keys = new Map<string, KeyObject>()

@@ -9,6 +9,7 @@ import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
   createCallback,
   makeProvider,
+  providerNeeds,
   readCallback,
   sendTo,
   startProviderServer,
@@ -244,6 +245,27 @@ describe('a receipt by an SNS topic', () => {
       receipts: [{ status: 'delivered' }],
     })
     expect(server.calls).toHaveLength(1)
+  })
+
+  test('is signed in the region of its topic, which may be another than that of the account', async () => {
+    const asked: string[] = []
+    const needs = providerNeeds()
+    const request = async ({ url }: { url: string }) => {
+      asked.push(url)
+      return { kind: 'response', status: 200, text: certificate, headers: {} } as const
+    }
+    const topic = 'arn:aws:sns:us-east-1:123456789012:otp-receipts'
+    const reader = makeProvider(
+      awsSms,
+      { ...settings, receiptTopicArn: topic },
+      { ...needs, http: { ...needs.http, request } },
+    )
+    const url = (region: string) => `https://sns.${region}.amazonaws.com/a.pem`
+    const read = (region: string) =>
+      readCallback(reader, eventCallback('TEXT_DELIVERED', { TopicArn: topic, SigningCertURL: url(region) }))
+    expect(await read('eu-central-1')).toEqual({ kind: 'forged' })
+    expect(await read('us-east-1')).toMatchObject({ receipts: [{ status: 'delivered' }] })
+    expect(asked).toEqual([url('us-east-1')])
   })
 
   test('is forged with another key, text, topic or certificate host', async () => {
