@@ -168,10 +168,7 @@ export function createApplicationStore(connection: Connection): ApplicationStore
     findByApiKeyPreview: async (preview) =>
       database.postgres ? findByApiKeyPreviews(preview) : selectByApiKeyPreview({ preview }),
 
-    configurationVersion() {
-      if (executor === database.read) database.sqlite?.refresh()
-      return database.sqlite?.configuration.current()
-    },
+    configurationVersion: () => database.sqlite?.configuration.current(),
   }
 }
 
