@@ -160,11 +160,14 @@ export const interruptedText = 'again, as the server was killed during the attem
 export const costText = ({ cost, costEstimated }: Pick<LogEntry, 'cost' | 'costEstimated'>) =>
   cost ? `costs ${cost}${costEstimated ? ' (estimated)' : ''}` : ''
 
+/** Writes a reason in words: `invalid number`. Rules of the guard keep their names, by which the guide and the log list them. */
+export const reasonText = (reason: string) => (/[a-z]/.test(reason) ? reason.replaceAll('_', ' ') : reason)
+
 /** Formats an attempt to deliver a message: `SMS via main: refused (recipient rejected) in 120 ms`. */
 function attemptText(entry: LogEntry) {
   const { channel = 'sms', provider, error, providerReply, latencyMs } = entry
   const said = providerReply ? `: ${providerReply}` : ''
-  const reason = error ? ` (${error.replaceAll('_', ' ')}${said})` : ''
+  const reason = error ? ` (${reasonText(error)}${said})` : ''
   const duration = latencyMs === undefined ? '' : ` in ${formatDuration(latencyMs)}`
   const cost = costText(entry)
   const again = entry.interrupted ? `, ${interruptedText}` : ''

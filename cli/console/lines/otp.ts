@@ -1,4 +1,4 @@
-import { routeText } from '../../client/log-lines.ts'
+import { reasonText, routeText } from '../../client/log-lines.ts'
 import { metadataText } from '../../client/metadata-text.ts'
 import type { OtpRequest } from '../../client/resources.ts'
 import { formatTimeUntil, recentTime, relativeTime } from '../../terminal/text.ts'
@@ -70,5 +70,3 @@ const messageFacts = (request: OtpRequest, code: Span, sentAt: string): Fact[] =
   ['message', deliveryText(request)],
   ['template', request.template ?? null],
 ]
-
-const reasonText = (reason: string) => reason.replaceAll('_', ' ')

@@ -5,6 +5,7 @@ import {
   costText,
   interruptedText,
   outcomeText,
+  reasonText,
   refusedText,
   routeText,
 } from '../../client/log-lines.ts'
@@ -59,10 +60,10 @@ function eventWords(event: RequestEvent): [text: string, detail: string] {
   const { type, detail } = event
   const refused = refusedText(event)
   if (refused !== undefined) return [refused, '']
-  const detailText = (detail ?? '').replaceAll('_', ' ')
+  const detailText = reasonText(detail ?? '')
   if (type === 'delivery.attempted') {
     const details = [
-      event.error ?? '',
+      reasonText(event.error ?? ''),
       event.latencyMs === undefined ? '' : formatDuration(event.latencyMs),
       costText(event),
       event.providerMessageId ?? '',
@@ -102,7 +103,7 @@ function summarize(request: OtpRequest, events: readonly RequestEvent[], nowMs: 
   const isDelivered = events.some(({ type }) => type === 'otp.delivered')
   const lastAttempt = events.findLast(({ type }) => type === 'delivery.attempted')
   const reason = lastAttempt?.error ?? null
-  const because = reason === null ? '' : `: ${reason}`
+  const because = reason === null ? '' : `: ${reasonText(reason)}`
   const tries =
     attempts === 0
       ? 'not entered'

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createColors } from 'picocolors'
 import type { OtpRequest, RequestEvent } from '../../../cli/client/resources.ts'
+import { eventText } from '../../../cli/console/lines/log.ts'
 import { summaryLines, timelineLines } from '../../../cli/console/lines/timeline.ts'
 import { plainText } from '../../../cli/console/spans.ts'
 import { localTime } from '../../../cli/terminal/text.ts'
@@ -79,6 +80,15 @@ test('a timeline says when each step was, how long after the first, and how it w
   ])
 })
 
+test('reasons are words, and rules of the guard have the names of the guide', () => {
+  const failed = attempt({ outcome: 'refused', error: 'invalid_number' })
+  const blocked = event('otp.blocked', 50, { detail: 'COUNTRY_NOT_ALLOWED' })
+  const lines = timelineLines([sent, failed, blocked], theme).map(plainText)
+  expect(lines[1]).toContain('invalid number')
+  expect(lines[2]).toEndWith('blocked by the guard  COUNTRY_NOT_ALLOWED')
+  expect(eventText(blocked)).toBe('blocked: COUNTRY_NOT_ALLOWED')
+})
+
 describe('the summary of a request', () => {
   const summary = (changes: Partial<OtpRequest>, ...events: RequestEvent[]) =>
     summaryLines({ ...request, ...changes }, events, { nowMs: startMs + 60_000, width: 200, theme })
@@ -150,6 +160,12 @@ describe('the summary of a request', () => {
       { status: 'failed', failureReason: 'delivery_failed' },
       [sent, refused],
       'The message could not be delivered: unreachable.',
+    ],
+    [
+      'to a number that no network has',
+      { status: 'failed', failureReason: 'delivery_failed' },
+      [sent, attempt({ outcome: 'refused', error: 'invalid_number' })],
+      'The message could not be delivered: invalid number.',
     ],
     [
       'guessed',
