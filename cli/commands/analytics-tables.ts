@@ -25,7 +25,7 @@ export function breakdownText(by: string, rows: BreakdownRow[], { formatTable }:
     kept('CONVERSION'),
     ...(currency === null ? [] : [kept(`COST (${currency})`), kept('PER VERIFIED')]),
     optional('MEDIAN'),
-    optional('BLOCKED'),
+    optional('FILTERED'),
   ]
   // A request has no provider until one accepts its message; those of test applications have no channel either.
   const missing = by === 'country' ? 'unknown' : 'none'

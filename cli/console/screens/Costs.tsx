@@ -95,8 +95,8 @@ const columnsFor = (
     cell: ({ medianSeconds }) => (medianSeconds == null ? '-' : `${medianSeconds} s`),
   },
   {
-    title: 'BLOCKED',
-    width: 7,
+    title: 'FILTERED',
+    width: 8,
     align: 'right',
     dropPriority: 5,
     cell: ({ blocked }) => formatNumber(blocked ?? 0),

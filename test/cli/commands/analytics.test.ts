@@ -259,7 +259,7 @@ describe('analytics --by', () => {
     const { stdout } = await cli.home.otpd(['analytics', '--by', 'country', '--range', '7d', '--env', 'live'])
     expect(cli.server.requests[0]?.path).toBe('/v1/analytics/breakdown?by=country&range=7d&environment=live')
     expect(stdout).toMatch(
-      /^COUNTRY +SENT +DELIVERED +UNDELIVERED +VERIFIED +FAILED +CONVERSION +MEDIAN +BLOCKED\n/,
+      /^COUNTRY +SENT +DELIVERED +UNDELIVERED +VERIFIED +FAILED +CONVERSION +MEDIAN +FILTERED\n/,
     )
     expect(stdout).toMatch(/\nGermany, "DE" +1,200 +0 +1 +600 +0 +50% .*\nunknown +3 /)
     const byProvider = await cli.home.otpd(['analytics', '--by', 'provider'])
