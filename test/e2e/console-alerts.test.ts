@@ -85,9 +85,10 @@ test('shows what is wrong, what to do, and whether each destination takes its me
   await terminal.close()
 })
 
-test('says where alerts are read if the server does not run on this machine', async () => {
+test('says where alerts are read if the server has another data directory, or another machine', async () => {
   const terminal = await openAlerts({ OTPD_DATA_DIR: mkdtempSync(join(tmpdir(), 'otpd-none-')) })
   await terminal.waitForText('Alerts are for the operator.')
-  await terminal.waitForText('otpd alerts')
+  await terminal.waitForText(/uses\s+the\s+data\s+directory\s+of\s+this\s+shell/)
+  await terminal.waitForText('OTPD_DATA_DIR=DIR otpd')
   await terminal.close()
 })

@@ -54,9 +54,9 @@ function AlertsView({ width, height }: ScreenProps) {
 const elsewhere = (url: string, width: number) =>
   [
     '',
-    `Alerts are for the operator. They are read on the machine of the server, by a user who can read its data; ${url} does not run here.`,
+    `Alerts are for the operator. They are read on the machine of the server, by a user who can read its data. No server at ${url} uses the data directory of this shell. On the server's machine, name its own:`,
     '',
-    'otpd alerts',
+    'OTPD_DATA_DIR=DIR otpd',
   ].flatMap((text) => (text === '' ? [''] : wrap(text, width - 4).map((line) => `  ${line}`)))
 
 const noAlerts = (destinations: readonly DestinationState[]) =>
