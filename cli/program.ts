@@ -123,13 +123,13 @@ function requireCommands(program: Command, args: string[]) {
 
 function unknownCommandError(program: Command, word: string, at: Command) {
   const intended = intendedCommands(program, word, at.name())
-  const meant = [
-    ...similarWords(
-      word,
-      at.commands.flatMap((command) => [command.name(), ...command.aliases()]),
-    ).map((name) => commandPath(findCommand(at, [name]))),
-    ...(intended.length > 0 ? intended : similarCommands(program, word)),
-  ]
+  const own = similarWords(
+    word,
+    at.commands.flatMap((command) => [command.name(), ...command.aliases()]),
+  ).map((name) => commandPath(findCommand(at, [name])))
+  // After a noun, its own command is meant, not those that other nouns have under that name.
+  const isFound = intended.length > 0 || (at !== program && own.length > 0)
+  const meant = [...own, ...(isFound ? intended : similarCommands(program, word))]
   return usageError(
     `Unknown command '${word}'.`,
     ...[...new Set(meant)].map((path) => `Did you mean: ${path}`),

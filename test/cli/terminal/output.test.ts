@@ -62,6 +62,7 @@ describe('output', () => {
     ['help nope', "Unknown command 'nope'.\n  See: otpd --help"],
     ['help otp snd', "Unknown command 'snd'.\n  Did you mean: otpd otp send\n  See: otpd otp --help"],
     ['otp help snd', "Unknown command 'snd'.\n  Did you mean: otpd otp send\n  See: otpd otp --help"],
+    ['help app creat', "Unknown command 'creat'.\n  Did you mean: otpd app create\n  See: otpd app --help"],
     [
       'webhook create',
       'Missing --app <id|name>, --url <url> and --events <types>.\n  See: otpd webhook create --help',
