@@ -127,9 +127,8 @@ function unknownCommandError(program: Command, word: string, at: Command) {
     word,
     at.commands.flatMap((command) => [command.name(), ...command.aliases()]),
   ).map((name) => commandPath(findCommand(at, [name])))
-  // After a noun, its own command is meant, not those that other nouns have under that name.
-  const isFound = intended.length > 0 || (at !== program && own.length > 0)
-  const meant = [...own, ...(isFound ? intended : similarCommands(program, word))]
+  const near = [...own, ...intended]
+  const meant = near.length > 0 ? near : similarCommands(program, word)
   return usageError(
     `Unknown command '${word}'.`,
     ...[...new Set(meant)].map((path) => `Did you mean: ${path}`),
