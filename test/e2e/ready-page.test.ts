@@ -110,6 +110,8 @@ function luminanceOf(color: string): number {
 }
 
 const focus = (id: string) => `document.getElementById('${id}').focus()`
+const isCursorBehind = (id: string) =>
+  `(({ value, selectionStart }) => value !== '' && selectionStart === value.length)(document.getElementById('${id}'))`
 const isFocused = (id: string) => `document.activeElement?.id === '${id}'`
 const overflows = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
 let phones = 0
@@ -139,6 +141,7 @@ describe.skipIf(chromiumPath === null)('the ready page', () => {
       await page.type('123')
       await page.press('Enter')
       await page.waitFor("document.getElementById('notice') && document.activeElement?.id === 'phone'")
+      expect(await page.evaluate(isCursorBehind('phone'))).toBe(true)
       expect(await findFaults(page)).toEqual([])
       await takePicture(page, `${name}-2-wrong-phone`)
       await page.evaluate("document.getElementById('phone').select()")

@@ -20,6 +20,8 @@ function show(text, path) {
   const focus = document.querySelector('[autofocus]') ?? document.querySelector('h1')
   if (focus.tagName === 'H1') focus.tabIndex = -1
   focus.focus()
+  // To correct what was entered; browsers put the cursor before it.
+  focus.setSelectionRange?.(focus.value.length, focus.value.length)
 }
 
 async function load(path, options) {
