@@ -28,6 +28,7 @@ export function selectApplications(
 /** Prepares the look-up of the environment of an application, which may have been deleted, on SQLite. */
 export const prepareEnvironment = (connection: Connection, sqlite: SqliteParts) =>
   prepareRemembered(
+    connection,
     sqlite,
     () => selectEnvironment(connection),
     ([row]) => row?.environment,

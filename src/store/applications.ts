@@ -168,7 +168,10 @@ export function createApplicationStore(connection: Connection): ApplicationStore
     findByApiKeyPreview: async (preview) =>
       database.postgres ? findByApiKeyPreviews(preview) : selectByApiKeyPreview({ preview }),
 
-    configurationVersion: () => database.sqlite?.configuration.current(),
+    configurationVersion() {
+      if (executor === database.read) database.sqlite?.refresh()
+      return database.sqlite?.configuration.current()
+    },
   }
 }
 

@@ -166,7 +166,7 @@ const entriesMax = 2_000
  * Keeps log entries that were read, with their phones opened, in memory only: the newest page is read again and again.
  * The caller gets the same object each time. All are dropped when any process deletes entries or replaces a phone.
  */
-export function createOpenedEntries({ log }: Pick<SqliteState, 'log'>) {
+export function createOpenedEntries({ log, refresh }: Pick<SqliteState, 'log' | 'refresh'>) {
   const entries = createVersionedCache<LogEntry>(entriesMax)
 
   return {
@@ -179,6 +179,7 @@ export function createOpenedEntries({ log }: Pick<SqliteState, 'log'>) {
       seqs: readonly number[],
       load: (missing: readonly number[]) => Promise<LogEntry[]>,
     ): Promise<Array<LogEntry | undefined>> {
+      refresh()
       const version = log.current()
       const kept = seqs.map((seq) => entries.get(`${seq}`, version))
       const missing = seqs.filter((_, index) => kept[index] === undefined)

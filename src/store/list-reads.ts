@@ -25,6 +25,7 @@ export function createListSources(connection: Connection, { developer, applicati
   if (!database.sqlite) return undefined
   const findEnvironment = prepareEnvironment(connection, database.sqlite)
   const listApplications = prepareRemembered(
+    connection,
     database.sqlite,
     () => selectApplications(connection, (table) => eq(table.developerId, textParam('id'))),
     (rows) => rows.map(({ id, environment }) => ({ owner: database.shortId(id), environment })),

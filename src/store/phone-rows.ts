@@ -20,12 +20,14 @@ export type PhoneRow = InferSelectModel<Tables['phones']>
 /** Creates the look-up of records on SQLite. The index has the keys of hashes, whose column has no ordinary index. */
 export function createPhoneLookup(connection: Connection, sqlite: SqliteParts) {
   const { database, executor } = connection
-  const index = sqlite.phoneIndex[executor === database.read ? 'committed' : 'uncommitted']
+  const isReader = executor === database.read
+  const index = sqlite.phoneIndex[isReader ? 'committed' : 'uncommitted']
   const findByKey = prepareFindSync(connection, sqlite, database.tables.phones, 'key')
   return {
     index,
 
     find(hash: string): PhoneRow | undefined {
+      if (isReader) sqlite.refresh()
       // Other phones may have hashes that begin alike.
       const rows = index.keys(hash).map((key) => findByKey({ key }))
       return rows.find((row) => row?.phoneHash === hash)

@@ -14,10 +14,16 @@ const pruneEvery = 32
 
 /** Stores the admissions of the sliding-window log: in memory on SQLite, rows on PostgreSQL. */
 export function createRateLimitStore(connection: Connection): RateLimitStore {
-  const { database } = connection
+  const { database, executor } = connection
   if (database.postgres) return createRateLimitRows(connection, database.postgres.admissionTable)
-  const { admissions } = database.sqlite
-  return { ...admissions, usage: async (limit, now) => admissions.usage(limit, now) }
+  const { admissions, refresh } = database.sqlite
+  return {
+    ...admissions,
+    async usage(limit, now) {
+      if (executor === database.read) refresh()
+      return admissions.usage(limit, now)
+    },
+  }
 }
 
 /** Stores the admissions of the sliding-window log in rows, for databases that several nodes write. */

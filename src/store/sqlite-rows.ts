@@ -59,10 +59,10 @@ export function createSqliteRows(connection: Connection, sqlite: SqliteParts, cl
       .select()
       .from(guardRules)
       .where(eq(guardRules.developerId, p('id')))
-  const rules = prepareRemembered(sqlite, selectRules, ([row], id) => openRules(sealing, id, row))
+  const rules = prepareRemembered(connection, sqlite, selectRules, ([row], id) => openRules(sealing, id, row))
   const subscribersOf = (owner: SQLiteColumn) => {
     const select = () => selectSubscribers(connection, owner)
-    return prepareRemembered(sqlite, select, (rows) => rows.map(parseSubscriber))
+    return prepareRemembered(connection, sqlite, select, (rows) => rows.map(parseSubscriber))
   }
 
   // Whether 0.1.0 left something. Read once, because nothing adds to it while calls are served.

@@ -94,7 +94,7 @@ export function createWebhookOutboxStore(connection: Connection, needs: OutboxNe
       .where(sql`${endpoints.id} = ${p('id')} and ${endpoints.status} = 'enabled'`)
   const findTarget =
     database.sqlite &&
-    prepareRemembered(database.sqlite, selectTarget, ([row]) => row && openTarget(sealing, row))
+    prepareRemembered(connection, database.sqlite, selectTarget, ([row]) => row && openTarget(sealing, row))
 
   /** Matches the delivery while the claim's lease is the latest one (fencing). */
   const isLeasedByClaim = and(

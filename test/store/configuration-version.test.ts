@@ -94,7 +94,7 @@ describe('credentials that are remembered', () => {
   test('are refused as soon as another process has rotated them, also to calls in progress', async () => {
     const { authenticate, caller, revalidate, rotate } = await openCase()
     await createStore(foreign, { keys: testKeys }).write(rotate)
-    opened.database.changes?.lookForForeign()
+    await nextTurn()
     expect(authenticate()).rejects.toMatchObject(unauthenticated)
     expect(revalidate(caller)).rejects.toMatchObject(unauthenticated)
   })

@@ -74,10 +74,7 @@ export type Lists = {
   page(sources: ListSources, range: ListRange, limit: number): ListKey[]
 }
 
-/**
- * State that a process keeps in memory because it alone serves the file. It changes with the transactions. What other processes
- * have committed is taken up when a transaction begins, when a request arrives, and every two seconds.
- */
+/** State that a process keeps in memory because it alone serves the file. It changes with the transactions. */
 export type SqliteState = {
   readonly admissions: AdmissionLog
   /** Grows with each write to applications, developers, and the subscriptions of webhook endpoints. */
@@ -86,6 +83,11 @@ export type SqliteState = {
   readonly log: VersionCounter
   /** Undefined if the database is open for reading only. */
   readonly guardRows: GuardRowCache | undefined
+  /**
+   * Takes up what other processes have committed, if this was not done in this turn of the event loop. Call it before
+   * reading memory outside of a transaction; a transaction does it when it begins.
+   */
+  refresh(): void
   /** Finds the rows of an owner; PostgreSQL has ordinary indexes instead. */
   readonly lists: Lists
   /** Finds records of phones, for which PostgreSQL has an ordinary index. */

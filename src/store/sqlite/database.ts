@@ -4,7 +4,7 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAdmissionLog } from './admission-log.ts'
 import { createDiskSync } from './disk-sync.ts'
 import { watchFiles } from './file-watch.ts'
-import { createVersionCounter, lazy, type TransactionHooks } from './memory-state.ts'
+import { createVersionCounter, lazy, type TransactionHooks, watchForeignCommits } from './memory-state.ts'
 import { createGuardRows } from './guard-rows.ts'
 import { sqliteColumns } from '../engine/tables/columns.ts'
 import type { Database, QueryExecutor } from '../engine/database.ts'
@@ -94,6 +94,15 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     ...(options.onForeignCommit && { onForeignCommit: options.onForeignCommit }),
   })
 
+  let isFresh = false
+  /** As the reader's snapshot, what is known of other processes lasts until the turn of the event loop ends. */
+  function refresh() {
+    if (isFresh) return
+    isFresh = true
+    world.timers.setImmediate(() => (isFresh = false))
+    queue.noticeForeignCommits()
+  }
+
   return {
     ...describeSqlite(ids, writer),
     world,
@@ -104,6 +113,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       configuration,
       log,
       guardRows: guardRows.cache,
+      refresh,
       lists: lists.lists,
       phoneIndex,
     },
@@ -172,6 +182,8 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   const log = createVersionCounter()
   const { lists } = createLists(reader.client, undefined, systemWorld)
   const phoneIndex = createPhoneIndex(reader.client.prepare, connection, undefined)
+  const transactionHooks = [admissions, configuration, log, phoneIndex].map(({ hooks }) => hooks)
+  const foreignCommits = watchForeignCommits(connection, transactionHooks, () => {})
   return {
     ...describeSqlite(ids, connection),
     world: systemWorld,
@@ -181,6 +193,7 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
       configuration,
       log,
       guardRows: undefined,
+      refresh: foreignCommits.notice,
       lists,
       phoneIndex,
     },
