@@ -248,7 +248,9 @@ export async function createApiTester(options: TestOptions = {}) {
     /** Checks a call that matches no operation: the response must be an error. */
     async callUnknownRoute(method: string, path: string, request: Omit<ApiTestRequest, 'path'> = {}) {
       const response = await sendRequest(undefined, method, { ...request, path })
-      const faults = [...findGeneralFaults(response), ...api.findErrorBodyFaults(response.json)]
+      const hasBody = method !== 'HEAD' || response.text !== ''
+      const bodyFaults = hasBody ? api.findErrorBodyFaults(response.json) : []
+      const faults = [...findGeneralFaults(response), ...bodyFaults]
       return { response, faults: faults.map((fault) => `${method} ${response.status}: ${fault}`) }
     },
   }
