@@ -1,5 +1,5 @@
 import { dayMs, hourMs, minuteMs } from '../../src/shared/durations.ts'
-import { canonicalPhone, compactPhone, normalizeCountry } from '../../src/shared/spellings.ts'
+import { canonicalPhone, compactPhone, dropSeparators, normalizeCountry } from '../../src/shared/spellings.ts'
 import type { GuardListRule } from './resources.ts'
 import { usageError } from '../terminal/errors.ts'
 import { printable } from '../terminal/text.ts'
@@ -11,7 +11,7 @@ import { printable } from '../terminal/text.ts'
  */
 export function describeWideRule(effect: GuardListRule['effect'], value: string): string | null {
   // 001 is not the prefix +1, but numbers of no country.
-  const prefix = /^(?:\+|00(?!1$))([1-9]\d?)[*…]?$/.exec(value.replaceAll(/[ \-.()]/g, ''))?.[1]
+  const prefix = /^(?:\+|00(?!1$))([1-9]\d?)[*…]?$/.exec(dropSeparators(value))?.[1]
   const isWideNetwork = /^[\d.]+\/0*[0-7]$|:.*\/0*(\d|1[0-5])$/.test(value)
   if (prefix === undefined && !isWideNetwork) return null
   const concerned =

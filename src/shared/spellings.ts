@@ -36,5 +36,8 @@ export function phoneSpellings(phone: string): string[] {
   return plan ? [canonical, canonical.replace(plan.short, `$1${plan.digit}$2`)] : [canonical]
 }
 
-/** Drops what people write between the digits of a phone, and writes `+` for the `00` of an international call. */
-export const compactPhone = (text: string): string => text.replaceAll(/[ \-.()]/g, '').replace(/^00/, '+')
+/** Drops what people write between the digits of a phone. */
+export const dropSeparators = (text: string): string => text.replaceAll(/[ \-.()]/g, '')
+
+/** Drops separators, and writes `+` for the `00` of an international call. */
+export const compactPhone = (text: string): string => dropSeparators(text).replace(/^00/, '+')

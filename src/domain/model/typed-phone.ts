@@ -1,7 +1,7 @@
 import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
 import { invalidField, ServiceError } from './errors.ts'
 import { invalidPhone, tryParsePhone, type Phone } from './phone.ts'
-import { normalizeCountry } from '../../shared/spellings.ts'
+import { dropSeparators, normalizeCountry } from '../../shared/spellings.ts'
 
 /** Tells whether a text may be a number without its country code. */
 const isNational = (text: string) => /^[\d \-.()]{3,32}$/.test(text)
@@ -59,6 +59,6 @@ export const noSuchPhone = () =>
  * @returns undefined for less than four digits, and for anything else
  */
 export function tryParseLastDigits(text: string): string | undefined {
-  const compact = text.replaceAll(/[ \-.()]/g, '')
+  const compact = dropSeparators(text)
   return /^\d{4,15}$/.test(compact) ? compact.replace(/^0(?=\d{6})/, '') : undefined
 }
