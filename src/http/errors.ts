@@ -126,9 +126,7 @@ function validationError(error: ValidationError): ServiceError {
     if (!('path' in fault) || typeof fault.path !== 'string') continue
     const schema: unknown = 'schema' in fault ? fault.schema : undefined
     const value: unknown = 'value' in fault ? fault.value : undefined
-    const noun = location === 'query' ? 'query parameter' : 'property'
-    const described = describeFault(fault.path, schema, value, String(fault.message ?? ''), noun)
-    const detail = { in: location, ...described }
+    const detail = describeFault(location, fault.path, schema, value, String(fault.message ?? ''))
     if (!details.has(detail.path)) details.set(detail.path, detail)
   }
   return invalidRequest([...details.values()].slice(0, 20))
@@ -150,19 +148,19 @@ const locations: Record<string, ErrorDetail['in']> = {
 
 /** @param message TypeBox's, which tells missing and unknown properties from others */
 function describeFault(
+  location: ErrorDetail['in'],
   pointer: string,
   schema: unknown,
   value: unknown,
   message: string,
-  noun: Parameters<typeof describeUnknown>[2],
-) {
-  const path = toDottedPath(pointer)
+): ErrorDetail {
+  const at = { in: location, path: toDottedPath(pointer) }
   if (message.startsWith('Expected required'))
-    return { path, code: 'REQUIRED', message: 'Required, but missing.' }
+    return { ...at, code: 'REQUIRED', message: 'Required, but missing.' }
   if (message !== 'Unexpected property')
-    return { path, code: 'INVALID', message: describeExpectation(schema, value) }
+    return { ...at, code: 'INVALID', message: describeExpectation(schema, value) }
   const name = pointer.slice(pointer.lastIndexOf('/') + 1)
-  return { path, code: 'UNKNOWN', message: describeUnknown(schema, name, noun) }
+  return { ...at, code: 'UNKNOWN', message: describeUnknown(location, schema, name) }
 }
 
 export const internalMessage =

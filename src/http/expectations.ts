@@ -1,3 +1,4 @@
+import type { ErrorDetail } from '../domain/model/errors.ts'
 import { isRecord } from '../shared/json.ts'
 import { suggest } from '../shared/suggestion.ts'
 import { isRepeatableName } from './caller-names.ts'
@@ -20,12 +21,9 @@ export function describeExpectation(schema: unknown, value: unknown): string {
   return `Expected ${nouns}.`
 }
 
-/**
- * Says what to do about a property that the schema of its object does not have.
- *
- * @param noun what callers call it
- */
-export function describeUnknown(schema: unknown, name: string, noun: 'property' | 'query parameter'): string {
+/** Says what to do about a property, or a query parameter, that the schema of its object does not have. */
+export function describeUnknown(location: ErrorDetail['in'], schema: unknown, name: string): string {
+  const noun = location === 'query' ? 'query parameter' : 'property'
   const { properties = {}, errorText } = isRecord(schema) ? schema : {}
   const known = isRecord(properties) ? Object.keys(properties) : []
   if (known.length === 0 && typeof errorText === 'string') return toSentence(errorText)
