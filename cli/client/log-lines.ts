@@ -161,13 +161,13 @@ export const costText = ({ cost, costEstimated }: Pick<LogEntry, 'cost' | 'costE
   cost ? `costs ${cost}${costEstimated ? ' (estimated)' : ''}` : ''
 
 /** Writes a reason in words: `invalid number`. Rules of the guard keep their names, by which the guide and the log list them. */
-export const reasonText = (reason: string) => (/[a-z]/.test(reason) ? reason.replaceAll('_', ' ') : reason)
+export const reasonWords = (reason: string) => (/[a-z]/.test(reason) ? reason.replaceAll('_', ' ') : reason)
 
 /** Formats an attempt to deliver a message: `SMS via main: refused (recipient rejected) in 120 ms`. */
 function attemptText(entry: LogEntry) {
   const { channel = 'sms', provider, error, providerReply, latencyMs } = entry
   const said = providerReply ? `: ${providerReply}` : ''
-  const reason = error ? ` (${reasonText(error)}${said})` : ''
+  const reason = error ? ` (${reasonWords(error)}${said})` : ''
   const duration = latencyMs === undefined ? '' : ` in ${formatDuration(latencyMs)}`
   const cost = costText(entry)
   const again = entry.interrupted ? `, ${interruptedText}` : ''

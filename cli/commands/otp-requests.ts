@@ -12,7 +12,7 @@ import {
 } from '../client/find.ts'
 import { addListOptions, printList, readSince, type ListOptions } from '../client/lists.ts'
 import { metadataText } from '../client/metadata-text.ts'
-import { channelName } from '../client/log-lines.ts'
+import { channelName, reasonWords } from '../client/log-lines.ts'
 import {
   deliveryText,
   otpStatuses,
@@ -179,7 +179,7 @@ function requestText(request: OtpRequest, { details, paint, formatTime }: Output
   return details(paint.bold(printable(request.phone)), [
     ['Id', request.id],
     ['Status', paintOtpStatus(request.status, paint)],
-    ['Reason', request.failureReason && printable(request.failureReason).replaceAll('_', ' ')],
+    ['Reason', request.failureReason && reasonWords(printable(request.failureReason))],
     ['Application', `${namedId(request.appId, appName)}, ${request.environment}`],
     ['Country', request.country],
     isProof

@@ -2,7 +2,7 @@ import type { CliCommand } from './command.ts'
 import { reasonText } from '../client/choice-text.ts'
 import { formatUnitCost, savedText } from '../client/costs.ts'
 import { findOtpRequest } from '../client/find.ts'
-import { channelName, costText, outcomeText } from '../client/log-lines.ts'
+import { channelName, costText, outcomeText, reasonWords } from '../client/log-lines.ts'
 import type { LogEntry, RouteState } from '../client/resources.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept, optional } from '../terminal/table.ts'
@@ -83,7 +83,7 @@ function explainText(attempts: LogEntry[], { formatTable, clockTime, clockHeadin
   const blocks = attempts.map((attempt) => {
     const { at, channel = '', provider = '', error, choice } = attempt
     const cost = costText(attempt)
-    const reason = error ? ` (${error.replaceAll('_', ' ')})` : ''
+    const reason = error ? ` (${reasonWords(error)})` : ''
     const title = `${clockTime(at)}  ${channelName(channel)} via ${printable(provider)}: ${outcomeText(attempt)}${reason}${cost && `, ${cost}`}`
     if (!choice) return `${paint.bold(title)}\nNo strategy chose: it follows the order of the route.`
     const table = formatTable(

@@ -1,4 +1,4 @@
-import { eventTone, reasonText, refusedText } from '../../client/log-lines.ts'
+import { eventTone, reasonWords, refusedText } from '../../client/log-lines.ts'
 import type { LogEntry } from '../../client/resources.ts'
 import type { Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
@@ -10,7 +10,7 @@ export const typeSpan = ({ type }: LogEntry, theme: Theme): Span => theme.status
 export const eventText = (entry: LogEntry) => refusedText(entry) ?? typeText(entry)
 
 const typeText = ({ type, detail }: LogEntry) =>
-  [type.replace(/^otp\./, '').replaceAll(/[._]/g, ' '), detail && reasonText(detail)]
+  [type.replace(/^otp\./, '').replaceAll(/[._]/g, ' '), detail && reasonWords(detail)]
     .filter(Boolean)
     .join(': ')
 

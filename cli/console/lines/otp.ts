@@ -1,4 +1,4 @@
-import { reasonText, routeText } from '../../client/log-lines.ts'
+import { reasonWords, routeText } from '../../client/log-lines.ts'
 import { metadataText } from '../../client/metadata-text.ts'
 import type { OtpRequest } from '../../client/resources.ts'
 import { formatTimeUntil, recentTime, relativeTime } from '../../terminal/text.ts'
@@ -48,7 +48,7 @@ export function requestLines(
       'status',
       [
         statusSpan(request, theme),
-        request.failureReason === null ? '' : `  ${reasonText(request.failureReason)}`,
+        request.failureReason === null ? '' : `  ${reasonWords(request.failureReason)}`,
       ],
     ],
     ...(request.channel === 'silent'

@@ -5,7 +5,7 @@ import {
   costText,
   interruptedText,
   outcomeText,
-  reasonText,
+  reasonWords,
   refusedText,
   routeText,
 } from '../../client/log-lines.ts'
@@ -60,10 +60,10 @@ function eventWords(event: RequestEvent): [text: string, detail: string] {
   const { type, detail } = event
   const refused = refusedText(event)
   if (refused !== undefined) return [refused, '']
-  const detailText = reasonText(detail ?? '')
+  const detailText = reasonWords(detail ?? '')
   if (type === 'delivery.attempted') {
     const details = [
-      reasonText(event.error ?? ''),
+      reasonWords(event.error ?? ''),
       event.latencyMs === undefined ? '' : formatDuration(event.latencyMs),
       costText(event),
       event.providerMessageId ?? '',
@@ -103,7 +103,7 @@ function summarize(request: OtpRequest, events: readonly RequestEvent[], nowMs: 
   const isDelivered = events.some(({ type }) => type === 'otp.delivered')
   const lastAttempt = events.findLast(({ type }) => type === 'delivery.attempted')
   const reason = lastAttempt?.error ?? null
-  const because = reason === null ? '' : `: ${reasonText(reason)}`
+  const because = reason === null ? '' : `: ${reasonWords(reason)}`
   const tries =
     attempts === 0
       ? 'not entered'

@@ -1,4 +1,4 @@
-import { reasonText } from '../../client/log-lines.ts'
+import { reasonWords } from '../../client/log-lines.ts'
 import type { LogEntry } from '../../client/resources.ts'
 import { recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
@@ -47,7 +47,7 @@ export function AppActivity({ app, keys, width, height }: TabProps) {
       grow: 1,
       maxWidth: 48,
       dropPriority: 1,
-      cell: ({ detail }) => reasonText(detail ?? ''),
+      cell: ({ detail }) => reasonWords(detail ?? ''),
     },
     { title: 'REQUEST', width: 30, dropPriority: 2, cell: (entry) => entry.requestId ?? '' },
   ]

@@ -1,6 +1,6 @@
 import { Box } from 'ink'
 import type { ProviderState } from '../../client/resources.ts'
-import { channelName } from '../../client/log-lines.ts'
+import { channelName, reasonWords } from '../../client/log-lines.ts'
 import { shellWord } from '../../../src/shared/shell-word.ts'
 import { recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
@@ -25,10 +25,7 @@ export function ProviderDetail({ provider, width, height, close }: Props) {
   const { name, title, kind, channels, failure, recentRefusals = [] } = provider
   const command = `otpd provider test ${shellWord(name)} PHONE`
   const facts: Fact[] = [
-    [
-      'state',
-      [circuitSpan(provider, theme, nowMs), failure === null ? '' : `  ${failure.replaceAll('_', ' ')}`],
-    ],
+    ['state', [circuitSpan(provider, theme, nowMs), failure === null ? '' : `  ${reasonWords(failure)}`]],
     ['kind', `${title}  ${kind}`],
     ['channels', channels.map(channelName).join(', ')],
     ['test', `${command}  on the server's machine`],
@@ -59,7 +56,7 @@ export function ProviderDetail({ provider, width, height, close }: Props) {
         outcome === 'refused' ? theme.status('bad', 'refused') : theme.status('warning', 'uncertain'),
     },
     { title: 'CHANNEL', width: 10, dropPriority: 2, cell: ({ channel }) => channelName(channel) },
-    { title: 'FAILURE', width: 16, cell: ({ error }) => (error ?? '-').replaceAll('_', ' ') },
+    { title: 'FAILURE', width: 16, cell: ({ error }) => reasonWords(error ?? '-') },
     {
       title: 'PROVIDER SAID',
       width: 13,

@@ -1,4 +1,5 @@
 import { Box } from 'ink'
+import { reasonWords } from '../../client/log-lines.ts'
 import type { ProviderState } from '../../client/resources.ts'
 import type { Column } from '../columns.ts'
 import { ListTable } from '../components/ListTable.tsx'
@@ -69,7 +70,7 @@ function ProviderList({ width, height, providers, open }: ListProps) {
       title: 'FAILURE',
       width: 13,
       dropPriority: 3,
-      cell: ({ failure }) => (failure ?? '-').replaceAll('_', ' '),
+      cell: ({ failure }) => reasonWords(failure ?? '-'),
     },
     { title: 'KIND', width: 12, grow: 1, maxWidth: 30, dropPriority: 4, cell: ({ title }) => title },
     {
