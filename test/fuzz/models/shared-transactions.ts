@@ -191,20 +191,11 @@ async function readAll(process: Process, needs: StartNeeds) {
     // come in between: an attempt takes one.
     if (table === 'meta' || table === 'earlyReceipts') continue
     // Keys of phones depend on transactions that were rolled back.
-    const stored = (await readOpened(database, table))
-      .map((row) => ({ ...row, key: undefined }))
-      .filter((row) => table !== 'guardUsage' || isNamed(row))
+    const stored = (await readOpened(database, table)).map((row) => ({ ...row, key: undefined }))
     rows[table] = stored.map((row) => JSON.stringify(row)).toSorted()
   }
   return [rows, await readLists(process, needs)]
 }
-
-/** The other rows of the guard are written some seconds later, by the process that holds them back. */
-const isNamed = (row: object) => 'subject' in row && String(row.subject).includes(' ')
-
-/** Writes those at once, so that a backup has them: whether a sender is known depends on them. */
-const shareGuardRows = ({ database }: Process) =>
-  database.write(async () => database.sqlite?.guardRows?.write())
 
 async function readLists({ store }: Process, { applications, clock }: StartNeeds) {
   const { peekRate } = operations.createOtpOperations({ store, clock, plans })
@@ -239,7 +230,6 @@ function startSession({ content, applications }: OtpContent): Session<Call> {
       const started = await startAll(calls, real)
       for (const { release } of started) release()
       const ends = await Promise.all(started.map(({ done }) => done))
-      for (const process of new Set(calls.map((one) => one.process))) await shareGuardRows(process)
       for (const { outcome } of ends) expect(toText(outcome)).not.toContain(wrongIsVerified)
       // An attempt and its early receipt have several transactions each, whose order may decide between two receipts.
       fc.pre(!areInterleaved(started))
@@ -263,7 +253,6 @@ function startSession({ content, applications }: OtpContent): Session<Call> {
           alone[index]?.release()
           expect(ends[index]).toEqual(await alone[index]?.done)
         }
-        await shareGuardRows(process)
       }
     },
 
