@@ -58,16 +58,22 @@ export const text = (lengthMax: number, errorText: string) =>
     documentedAs: { type: 'string', maxLength: lengthMax },
   })
 
-/** Text of 1 to `lengthMax` code points, not only white space. */
+/** Characters of Unicode's category Cc, such as line breaks. */
+const control = '\\x00-\\x1f\\x7f-\\x9f'
+
+/** White space, a character that is none, and others: no control characters, and no two ways to match a text. */
+const visibleLine = `^[^\\S${control}]*[^\\s${control}][^${control}]*$`
+
+/** Text of 1 to `lengthMax` code points, not only white space, without control characters: they could forge lines of a list. */
 export const visibleText = (lengthMax: number, errorText: string) =>
   Type.String({
-    pattern: `^(?=[^]*\\S)${character}{1,${lengthMax}}$`,
+    pattern: `(?=${visibleLine})^${character}{1,${lengthMax}}$`,
     errorText,
-    documentedAs: { type: 'string', minLength: 1, maxLength: lengthMax, pattern: '\\S' },
+    documentedAs: { type: 'string', minLength: 1, maxLength: lengthMax, pattern: visibleLine },
   })
 
-/** Name of a project, an application or a developer. */
-export const name = visibleText(80, 'Expected 1 to 80 characters, not only spaces')
+/** Name of a project, an application, an API token or a developer. */
+export const name = visibleText(80, 'Expected 1 to 80 characters, not only spaces, without line breaks')
 
 /** Documents the header; `createIdempotencyReader` reads it. */
 export const idempotencyKey = {

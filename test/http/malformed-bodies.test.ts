@@ -242,6 +242,27 @@ describe('every operation rejects', () => {
     )
     expect(faults).toEqual([])
   })
+
+  test.each(['\n', '\r', '\t', '\u001b', '\u007f', '\u0085'])(
+    'a name with %j, as documented',
+    async (character) => {
+      const documented: string[] = []
+      const faults = await sendToAll(
+        (operation) => {
+          const completeBody = apiTester.validBody(operation, apiTester.owner)
+          const fields = Object.entries(operation.body?.properties ?? {}).filter(
+            ([field, { maxLength }]) => ['name', 'company'].includes(field) && maxLength !== undefined,
+          )
+          const bodies = fields.map(([field]) => ({ ...completeBody, [field]: `shop${character}admin` }))
+          if (bodies.some((body) => apiTester.acceptsBody(operation, body)))
+            documented.push(operation.operationId)
+          return Object.fromEntries(bodies.map((body, index) => [fields[index]?.[0], JSON.stringify(body)]))
+        },
+        () => 400,
+      )
+      expect([faults, documented]).toEqual([[], []])
+    },
+  )
 })
 
 describe('every operation accepts', () => {

@@ -57,7 +57,9 @@ const present = ({ limits, ...developer }: Profile) => ({
   updatedAt: formatTime(developer.updatedAt),
 })
 
-const company = nullable(visibleText(120, 'Expected 1 to 120 characters, not only spaces, or null'))
+const company = nullable(
+  visibleText(120, 'Expected 1 to 120 characters, not only spaces, without line breaks, or null'),
+)
 
 /** Routes for the caller's own profile. */
 export function developerRoutes(services: {
