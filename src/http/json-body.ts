@@ -124,7 +124,8 @@ function isJsonMediaType(type: string): boolean {
  *   Content-Length; MALFORMED_JSON when it is incomplete or not UTF-8
  */
 export async function readText(request: Request): Promise<string> {
-  if (request.headers.has('content-encoding')) {
+  // `identity` means no coding (RFC 9110 §8.4.1).
+  if (!/^(identity)?$/i.test(request.headers.get('content-encoding') ?? '')) {
     throw new ServiceError(
       'UNSUPPORTED_MEDIA_TYPE',
       'Compressed bodies are not supported. Send the body without Content-Encoding.',

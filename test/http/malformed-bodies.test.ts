@@ -310,6 +310,16 @@ describe('every operation accepts', () => {
     }
   })
 
+  // No coding at all (RFC 9110 §8.4.1).
+  test.each(['identity', 'Identity', ''])('the content coding %j', async (coding) => {
+    for (const operation of bodyOperations) {
+      const body = JSON.stringify(apiTester.validBody(operation, apiTester.owner))
+      const headers = { 'content-encoding': coding }
+      const { response } = await apiTester.callAndCheck(operation, { body, headers })
+      expect({ operation: operation.operationId, is: response.status }).not.toMatchObject({ is: 415 })
+    }
+  })
+
   test('a body surrounded by white space', async () => {
     const faults = await sendToAll(
       (operation) => {
