@@ -1,5 +1,5 @@
 import type { AlertEvent, AlertNotice } from '../../domain/model/alert.ts'
-import type { HttpRequest, HttpResult } from '../kit/http-client.ts'
+import { isSuccess, type HttpRequest, type HttpResult } from '../kit/http-client.ts'
 import { codeText } from '../../shared/error-cause.ts'
 import { defineAlertKind, type AlertNeeds, type SendAlert } from './alert-kind.ts'
 import { alertLines, alertTitle } from './alert-text.ts'
@@ -145,5 +145,5 @@ function failureOf(result: HttpResult, url: string): string | null {
     const address = port === '' ? `${host}:${protocol === 'https:' ? 443 : 80}` : host
     return `${codeText(result.code) ?? result.code}: ${address}`
   }
-  return result.status >= 200 && result.status < 300 ? null : `HTTP ${result.status}`
+  return isSuccess(result) ? null : `HTTP ${result.status}`
 }

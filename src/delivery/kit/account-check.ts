@@ -1,5 +1,5 @@
 import { explainCode } from '../../shared/error-cause.ts'
-import type { HttpResponse, HttpResult } from './http-client.ts'
+import { isSuccess, type HttpResponse, type HttpResult } from './http-client.ts'
 
 /** Result of trying an account without sending anything. Texts are for people and hold no secrets. */
 export type AccountCheck =
@@ -33,7 +33,7 @@ export function readAccountCheck(
       "Check this machine's network, and baseUrl if you set it.",
     )
   const { status } = result
-  if (status >= 200 && status < 300) return readFound(result)
+  if (isSuccess(result)) return readFound(result)
   if (status === 401 || status === 403)
     return accountFaulty(
       `The provider refuses the credentials (HTTP ${status}).`,

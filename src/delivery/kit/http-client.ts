@@ -30,6 +30,9 @@ export type HttpResponse = {
 export type HttpResult =
   HttpResponse | { kind: 'not_sent'; code: string } | { kind: 'no_response'; code: string }
 
+/** Whether the status is 2xx. */
+export const isSuccess = ({ status }: HttpResponse) => status >= 200 && status < 300
+
 export type ProviderHttp = {
   /** Never throws and never follows redirects. There is no timeout but the signal. */
   request(request: HttpRequest, signal: AbortSignal): Promise<HttpResult>

@@ -1,5 +1,5 @@
 import type { ReportResult } from '../../domain/model/outcome-report.ts'
-import type { HttpResponse, HttpResult } from './http-client.ts'
+import { isSuccess, type HttpResponse, type HttpResult } from './http-client.ts'
 
 export const reportDone: ReportResult = { kind: 'done' }
 
@@ -27,7 +27,7 @@ export function readReportResult(
 ): ReportResult {
   if (result.kind !== 'response') return { kind: 'retry', providerCode: result.code }
   const { status, headers } = result
-  if (status >= 200 && status < 300) return reportDone
+  if (isSuccess(result)) return reportDone
   const providerCode = readCode(result) ?? `HTTP ${status}`
   if (status < 500 && !accountStatuses.has(status)) return { kind: 'rejected', providerCode }
   const seconds = headers['retry-after'] ?? ''

@@ -12,7 +12,7 @@ import {
   throttledFailure,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { clamp, omitNullish } from '../kit/message-fields.ts'
 import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
@@ -209,8 +209,7 @@ const failedEvents: CodeTable = {
 /** Reads the response to one of the operations that send. */
 function readSendResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status >= 200 && response.status < 300)
-    return outcomeFromId(response, textAt(body, 'MessageId'))
+  if (isSuccess(response)) return outcomeFromId(response, textAt(body, 'MessageId'))
   const exception = readException(response)
   const reason = textAt(body, 'Reason')
   if (response.status === 429 || exception === 'ThrottlingException') {

@@ -9,7 +9,7 @@ import {
   throttledFailure,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { refused, type Provider, type SendOutcome } from '../kit/provider.ts'
 
@@ -102,8 +102,7 @@ function createAwsSns(settings: SettingValues<typeof fields>, needs: ProviderNee
 }
 
 function readResponse(response: HttpResponse): SendOutcome {
-  if (response.status >= 200 && response.status < 300)
-    return outcomeFromId(response, xmlElementText(response.text, 'MessageId'))
+  if (isSuccess(response)) return outcomeFromId(response, xmlElementText(response.text, 'MessageId'))
   const code = xmlElementText(response.text, 'Code')
   if (
     response.status === 429 ||

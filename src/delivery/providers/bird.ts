@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
 import { outcomeFromId, outcomeFromResult, outcomeFromStatus } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import {
   baseUrlField,
@@ -83,7 +83,7 @@ function createBird(settings: SettingValues<typeof fields>, { http }: ProviderNe
 /** 202 is the documented status of an accepted message. For errors only the status is relied on. */
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status < 200 || response.status > 299) return outcomeFromStatus(response, textAt(body, 'code'))
+  if (!isSuccess(response)) return outcomeFromStatus(response, textAt(body, 'code'))
   return outcomeFromId(response, textAt(body, 'id'))
 }
 

@@ -4,7 +4,7 @@ import { computeSignature, signatureHeaders } from '../../shared/webhook-signatu
 import { channelsField } from '../kit/channels.ts'
 import { forged, receiptResult, unreadable } from '../kit/callbacks.ts'
 import { createFailure, outcomeFromResult, outcomeFromStatus, throttledFailure } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { accepted, refused } from '../kit/provider.ts'
@@ -111,7 +111,7 @@ function toPayload(message: OutgoingMessage, now: number) {
 
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status >= 200 && response.status < 300) return accepted(textAt(body, 'messageId') ?? null)
+  if (isSuccess(response)) return accepted(textAt(body, 'messageId') ?? null)
   const reason = readReason(textAt(body, 'reason'))
   if (response.status !== 422 || !reason) return outcomeFromStatus(response)
   return refused(reason === 'throttled' ? throttledFailure(response, reason) : createFailure(reason, reason))

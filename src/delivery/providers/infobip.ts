@@ -1,7 +1,7 @@
 import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { noReceipt, readCharge, unreadable } from '../kit/callbacks.ts'
 import { createFailure, outcomeFromResult, outcomeFromStatus } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { amountAt, listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { openStatuses, readFailure, statusGroups } from './infobip-status.ts'
@@ -139,7 +139,7 @@ function createInfobip(settings: SettingValues<typeof fields>, { http, feedback 
 
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status < 200 || response.status >= 300) return readError(response, body)
+  if (!isSuccess(response)) return readError(response, body)
   const message = valueAt(body, 'messages', 0)
   const group = textAt(message, 'status', 'groupId')
   // Not a documented response: the message may have been accepted.

@@ -9,7 +9,7 @@ import {
   outcomeFromStatus,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { amountAt, parseJson, textAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
@@ -153,7 +153,7 @@ function createMessagebird(settings: SettingValues<typeof fields>, { http }: Pro
 
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status < 200 || response.status > 299) return readError(response, body)
+  if (!isSuccess(response)) return readError(response, body)
   const id = textAt(body, 'id')
   if (id === undefined) return uncertain(`HTTP ${response.status}`)
   const status = textAt(body, 'recipients', 'items', 0, 'status')

@@ -18,7 +18,7 @@ import {
   outcomeFromStatus,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { amountAt, parseJson, textAt } from '../kit/json.ts'
 import {
   baseUrlField,
@@ -148,8 +148,7 @@ function readStatus(status: string, form: URLSearchParams, ids: Pick<Receipt, 'm
 
 /** Errors are sentences without a code, so only the status counts. */
 function readResponse(response: HttpResponse) {
-  if (response.status >= 200 && response.status < 300)
-    return outcomeFromId(response, textAt(parseJson(response.text), 'message_uuid', 0))
+  if (isSuccess(response)) return outcomeFromId(response, textAt(parseJson(response.text), 'message_uuid', 0))
   if (response.status !== 400) return outcomeFromStatus(response)
   return refused(createFailure('unknown', 'HTTP 400', { permanent: true }))
 }

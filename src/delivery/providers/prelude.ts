@@ -3,7 +3,7 @@ import { accountReady, readAccountCheck } from '../kit/account-check.ts'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
 import { channelsField } from '../kit/channels.ts'
 import { createFailure, outcomeFromErrorCode, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt } from '../kit/json.ts'
 import { omitNullish } from '../kit/message-fields.ts'
 import { readReportResult, reportDone } from '../kit/outcome-reports.ts'
@@ -111,8 +111,7 @@ const readCode = ({ text }: HttpResponse) => textAt(parseJson(text), 'code')
 
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status < 200 || response.status >= 300)
-    return outcomeFromErrorCode(response, readCode(response), codes)
+  if (!isSuccess(response)) return outcomeFromErrorCode(response, readCode(response), codes)
   const status = textAt(body, 'status')
   if (status === 'blocked') {
     const reason = textAt(body, 'reason') ?? status

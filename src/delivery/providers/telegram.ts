@@ -7,7 +7,7 @@ import {
   outcomeFromResult,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { clamp, omitNullish } from '../kit/message-fields.ts'
@@ -99,10 +99,9 @@ function createTelegram(settings: SettingValues<typeof fields>, { http }: Provid
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
   const id = textAt(body, 'result', 'request_id')
-  const isSuccess = response.status >= 200 && response.status < 300
-  if (isSuccess && valueAt(body, 'ok') === true && id !== undefined) return accepted(id)
+  if (isSuccess(response) && valueAt(body, 'ok') === true && id !== undefined) return accepted(id)
   const error = textAt(body, 'error')
-  if (isSuccess && error === undefined) return uncertain(`HTTP ${response.status}`)
+  if (isSuccess(response) && error === undefined) return uncertain(`HTTP ${response.status}`)
   // An earlier attempt arrived after all, ours or another sender's.
   if (error === 'MESSAGE_ALREADY_SENT') return uncertain(error)
   const floodWait = /^FLOOD_WAIT(?:_(\d{1,6}))?/.exec(error ?? '')

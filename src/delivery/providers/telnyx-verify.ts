@@ -9,7 +9,7 @@ import {
   outcomeFromResult,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { amountAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { clamp } from '../kit/message-fields.ts'
 import { readReportResult } from '../kit/outcome-reports.ts'
@@ -141,8 +141,7 @@ function readLimit(response: HttpResponse): SendOutcome | undefined {
 }
 
 function readResponse(response: HttpResponse): SendOutcome {
-  if (response.status >= 200 && response.status < 300)
-    return outcomeFromId(response, textAt(parseJson(response.text), 'data', 'id'))
+  if (isSuccess(response)) return outcomeFromId(response, textAt(parseJson(response.text), 'data', 'id'))
   const limit = response.status < 500 ? readLimit(response) : undefined
   return limit ?? outcomeFromErrorCode(response, readCode(response), codes)
 }

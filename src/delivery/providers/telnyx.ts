@@ -17,7 +17,7 @@ import {
   outcomeFromResult,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import {
   baseUrlField,
@@ -155,7 +155,7 @@ function createTelnyx(settings: SettingValues<typeof fields>, { http }: Provider
 
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status < 200 || response.status > 299) {
+  if (!isSuccess(response)) {
     const code = textAt(body, 'errors', 0, 'code')
     // A spend limit is answered 429 too, and lasts until midnight.
     if (code === '40333') return refused(createFailure('no_credit', code))

@@ -9,7 +9,7 @@ import {
   throttledFailure,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpRequest, HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpRequest, type HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { basicAuth, omitNullish } from '../kit/message-fields.ts'
 import { readCancelResult, readReportResult } from '../kit/outcome-reports.ts'
@@ -144,7 +144,7 @@ const readCode = ({ text }: HttpResponse) => textAt(parseJson(text), 'code')
 
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status >= 200 && response.status < 300) return outcomeFromId(response, textAt(body, 'sid'))
+  if (isSuccess(response)) return outcomeFromId(response, textAt(body, 'sid'))
   const code = readCode(response)
   // Invalid parameter: only the message says which.
   if (code === '60200' && /`To`/.test(textAt(body, 'message') ?? ''))

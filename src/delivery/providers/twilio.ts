@@ -19,7 +19,7 @@ import {
   throttledFailure,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, omitNullish } from '../kit/message-fields.ts'
@@ -231,7 +231,7 @@ function createTwilio(settings: SettingValues<typeof fields>, { http, feedback }
 
 function readResponse(response: HttpResponse) {
   const body = parseJson(response.text)
-  if (response.status >= 200 && response.status < 300) {
+  if (isSuccess(response)) {
     const status = textAt(body, 'status')
     if (status !== 'failed' && status !== 'undelivered') return outcomeFromId(response, textAt(body, 'sid'))
     const code = textAt(body, 'error_code')

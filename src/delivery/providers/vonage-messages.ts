@@ -11,7 +11,7 @@ import {
   throttledFailure,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { amountAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
@@ -134,8 +134,7 @@ function readStatus(status: string, body: unknown, ids: Pick<Receipt, 'messageId
 
 function readResponse(response: HttpResponse) {
   const body = parseJson(response.text)
-  if (response.status >= 200 && response.status < 300)
-    return outcomeFromId(response, textAt(body, 'message_uuid'))
+  if (isSuccess(response)) return outcomeFromId(response, textAt(body, 'message_uuid'))
   const failure = readFailure(body)
   if (response.status === 429) return refused(throttledFailure(response, failure?.providerCode ?? null))
   if (failure && failure.class !== 'unknown') return refused(failure)

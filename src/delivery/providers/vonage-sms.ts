@@ -9,7 +9,7 @@ import {
   outcomeFromStatus,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { amountAt, listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { basicAuth, clamp, stripPlus, fitsGsmAlphabet, omitNullish } from '../kit/message-fields.ts'
@@ -174,7 +174,7 @@ function createVonageSms(settings: SettingValues<typeof fields>, { http }: Provi
 
 /** The response lists each part of a message. One accepted part is enough: it may arrive. */
 function readResponse(response: HttpResponse): SendOutcome {
-  if (response.status < 200 || response.status >= 300) return outcomeFromStatus(response)
+  if (!isSuccess(response)) return outcomeFromStatus(response)
   const body = parseJson(response.text)
   const [first] = sortPartsAcceptedFirst(body)
   const code = textAt(first, 'status')

@@ -10,7 +10,7 @@ import {
   outcomeFromResult,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpRequest, HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpRequest, type HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt } from '../kit/json.ts'
 import { clamp, omitNullish, stripPlus } from '../kit/message-fields.ts'
 import { readCancelResult, readReportResult } from '../kit/outcome-reports.ts'
@@ -178,8 +178,7 @@ const readConflict = (response: HttpResponse) =>
 
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status >= 200 && response.status < 300)
-    return outcomeFromId(response, textAt(body, 'request_id'))
+  if (isSuccess(response)) return outcomeFromId(response, textAt(body, 'request_id'))
   const code = readCode(response)
   const invalidNames = listAt(body, 'invalid_parameters').map((one) => textAt(one, 'name') ?? '')
   if (invalidNames.some((name) => /\bto$/.test(name)))

@@ -9,7 +9,7 @@ import {
   outcomeFromResult,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpResponse } from '../kit/http-client.ts'
+import { isSuccess, type HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { stripPlus } from '../kit/message-fields.ts'
@@ -198,7 +198,7 @@ function chooseLanguage(languages: readonly string[], locale: string): string | 
 
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
-  if (response.status < 200 || response.status > 299) {
+  if (!isSuccess(response)) {
     const code = textAt(body, 'error', 'code')
     // Meta documents status 500 also for faults of the account and the sender, such as 3 and 131045.
     const failure = response.status === 500 ? findFailure(codes, code) : undefined
