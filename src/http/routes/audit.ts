@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { AuditEntry } from '../../domain/model/audit.ts'
+import type { AuditAction, AuditEntry } from '../../domain/model/audit.ts'
 import { auditActions } from '../../shared/audit-actions.ts'
 import type { AuditService } from '../../domain/accounts/audit.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
@@ -10,7 +10,8 @@ import { nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.
 const auditEntry = object(
   {
     id: Type.String(),
-    action: oneOf(auditActions),
+    // Nodes of a later version may have stored others.
+    action: Type.Unsafe<AuditAction>(Type.String({ documentedAs: { type: 'string', enum: auditActions } })),
     actorId: nullable(
       Type.String({
         description: 'Developer who acted. Null for the operator, and for a failed login.',

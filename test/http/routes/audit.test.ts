@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
 import type { AuditEntry } from '../../../src/domain/model/audit.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createPurger } from '../../helpers/retention.ts'
@@ -248,6 +249,17 @@ describeEachDatabase('the audit trail', (database) => {
         'login.succeeded',
       ])
     })
+  })
+
+  test('shows entries of a later version, whose nodes may serve the same database', async () => {
+    const ada = await service.createDeveloper()
+    const { id } = await service.createProject(ada, 'Shop')
+    const { auditEntries: entries } = service.database.tables
+    const later = { action: 'room.created' as AuditEntry['action'] }
+    await service.database.write(
+      async (tx) => void (await tx.update(entries).set(later).where(eq(entries.targetId, id))),
+    )
+    expect(brief(await listAuditEntries(ada))).toEqual([['room.created', id, 'Shop', null]])
   })
 
   test('is kept for a year', async () => {
