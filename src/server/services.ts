@@ -174,7 +174,7 @@ export function createServices(needs: ServiceNeeds) {
     report: needs.report,
     onProviderTried: needs.onProviderTried,
     onCircuitOpened: needs.onCircuitOpened,
-    onUndeliverable: (request) => revertGuardCounts({ ...base, guard }, request),
+    onUndeliverable: (request) => revertGuardCounts({ ...base, guard, delivery }, request),
     onSentAgain: (request) => countSentAgain({ ...base, guard }, request),
     ...needs.messaging,
   })

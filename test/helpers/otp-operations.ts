@@ -177,7 +177,7 @@ export function createOtpOperations(needs: {
     /** Stops counting a request's messages as unverified. */
     async revert(requestId: string) {
       const request = await store.read.otpRequests.find(requestId)
-      if (request) await revertGuardCounts({ ...base, guard }, request)
+      if (request) await revertGuardCounts({ ...base, guard, delivery }, request)
     },
 
     /** Returns the code that the phone would show. @param distance other than 0: a wrong one */

@@ -39,6 +39,8 @@ export type GuardVerdict = {
   isKnownOrigin?: boolean
 }
 
+type PricedRequest = GuardedRequest & Pick<GuardedMessage, 'estimatePrice'>
+
 /**
  * Decides synchronously and without side effects: from the rows that it reads to the rows as they must be written. Without
  * keys, because a request is exempt, every message passes uncounted.
@@ -130,7 +132,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
   }
 
   /** Lists the daily cap and the daily budget of the installation, with what the message adds to them. */
-  function capsOf({ total, spend }: GuardKeys, { estimatePrice }: GuardedMessage) {
+  function capsOf({ total, spend }: GuardKeys, { estimatePrice }: PricedRequest) {
     const { totalPerDay, spendPerDay } = settings
     const caps: Array<{ rule: GuardRule; key: string; limit: number; amount: number }> = []
     if (total) caps.push({ rule: 'TOTAL_DAILY', key: total, limit: totalPerDay, amount: 1 })
@@ -206,12 +208,16 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     },
 
     /**
-     * Stops counting the request's messages as unverified because none was delivered. The daily cap keeps its
-     * count.
+     * Stops counting the request's messages because no provider took one: neither as unverified, nor in the cap and the
+     * budget of the day, which anyone could use up with numbers that do not exist.
      */
-    revert(rows: GuardRows, keys: GuardKeys | undefined, request: GuardedRequest, now: number): GuardChanges {
+    revert(rows: GuardRows, keys: GuardKeys | undefined, request: PricedRequest, now: number): GuardChanges {
       const ledger = openLedger(rows, now)
-      if (keys) takeBack(ledger, keys, request)
+      if (!keys) return ledger.close()
+      takeBack(ledger, keys, request)
+      const { createdAt, resends } = request
+      for (const { key, amount } of capsOf(keys, request))
+        ledger.open(key).add('unverified', createdAt, (-1 - resends) * amount)
       return ledger.close()
     },
 

@@ -137,6 +137,11 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
 
   const keyOfBudget = (now: number) => (spendPerDay > 0 ? `spend ${utcDay(now)}` : undefined)
 
+  const keysOfCaps = (now: number): GuardKeys => ({
+    total: totalPerDay > 0 ? `total ${utcDay(now)}` : undefined,
+    spend: keyOfBudget(now),
+  })
+
   const keysOfCounts = (message: CountedMessage, sender: Sender): GuardKeys =>
     message.isRelayed ? { relay: relayKeys(message) } : { subjects: toSubjects(message, sender) }
 
@@ -158,8 +163,7 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       return {
         ...(sender.isKnownPhone ? {} : keysOfCounts(message, sender)),
         usual: isRelayed && listing?.allowedBy ? historyKey(relayKeys(message).volume) : undefined,
-        total: totalPerDay > 0 ? `total ${utcDay(now)}` : undefined,
-        spend: keyOfBudget(now),
+        ...keysOfCaps(now),
         challenge: challenge?.outcome === 'passed' && !sender.isKnownPhone ? challenge.once : undefined,
       }
     },
@@ -179,9 +183,11 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
         : { subjects }
     },
 
-    /** Names the rows of `revert`. @returns undefined if the request is exempt or was not counted */
+    /** Names the rows of `revert` and `countAgain`. @returns undefined if the request is exempt */
     keysToRevert: (request: CountedMessage, sender: Sender): GuardKeys | undefined =>
-      isExempt(request) || sender.isKnownPhone ? undefined : keysOfCounts(request, sender),
+      isExempt(request)
+        ? undefined
+        : { ...(sender.isKnownPhone ? {} : keysOfCounts(request, sender)), ...keysOfCaps(request.createdAt) },
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Guard } from '../guard/guard.ts'
 import { firstNames, type CountedMessage, type GuardKeys } from '../guard/row-keys.ts'
+import { toDestination } from '../model/delivery.ts'
 import type { Sender } from '../model/guard.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { GuardChanges } from '../store/guard.ts'
@@ -14,8 +15,15 @@ type CountNeeds = Pick<OtpNeeds, 'store' | 'keys' | 'guard'>
  * Reverts the guard's counts of a request whose messages no provider took, so that an outage of the providers does not get
  * countries blocked. One that a provider took counts, even if it was not delivered: it costs money. Never rejects.
  */
-export const revertGuardCounts = (needs: CountNeeds, request: OtpRequest): Promise<void> =>
-  changeRequestCounts(needs, request, needs.guard.revert)
+export const revertGuardCounts = (
+  needs: CountNeeds & Pick<OtpNeeds, 'delivery'>,
+  request: OtpRequest,
+): Promise<void> =>
+  changeRequestCounts(needs, request, (rows, keys, counted, now) => {
+    // As when it was judged: of the first provider of its first channel.
+    const estimatePrice = () => needs.delivery.estimatePrice(toDestination(request), [request.channel])
+    return needs.guard.revert(rows, keys, { ...counted, estimatePrice }, now)
+  })
 
 /** Counts a message once more that another provider took after it was not delivered: both cost money. Never rejects. */
 export const countSentAgain = (needs: CountNeeds, request: OtpRequest): Promise<void> =>

@@ -7,7 +7,7 @@ import {
   type GuardKeys,
 } from '../../../src/domain/guard/row-keys.ts'
 import type { GuardRow } from '../../../src/domain/model/guard.ts'
-import { dayMs } from '../../../src/shared/durations.ts'
+import { dayMs, utcDay } from '../../../src/shared/durations.ts'
 import { guardOff, stranger } from '../../helpers/guard.ts'
 import { testKeys } from '../../helpers/keys.ts'
 
@@ -60,10 +60,13 @@ test('a verified code reads its subjects, and the pool, which may have paid for 
   expect(firstNames(keys.keysToConvert(message, home, now) ?? {})).toEqual(names)
 })
 
-test('a known phone that was counted today reads nothing, wherever it is verified', () => {
+test('a known phone that was counted today reads nothing but the total, wherever it is verified', () => {
   expect(keys.keysToConvert(message, { ...known, verifiedAt: now }, now)).toBeUndefined()
   expect(keys.keysToConvert(message, { ...known, verifiedAt: now - dayMs }, now)).toBeDefined()
-  expect(keys.keysToRevert(message, known)).toBeUndefined()
+  expect(keys.keysToRevert(message, known)).toEqual({
+    total: `total ${utcDay(message.createdAt)}`,
+    spend: undefined,
+  })
 })
 
 test('exempt requests have no keys', () => {

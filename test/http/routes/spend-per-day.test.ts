@@ -51,6 +51,40 @@ describeEachDatabase('guard.spendPerDay', (database) => {
   })
 })
 
+describeEachDatabase('the limits of a day', (database) => {
+  test.each([
+    ['guard.totalPerDay', { OTPD_GUARD_TOTAL_PER_DAY: '2' }],
+    ['guard.spendPerDay', { OTPD_GUARD_SPEND_PER_DAY: '0.1' }],
+  ])('messages that no provider took use up nothing of %s', async (_, limit) => {
+    const infobip = startProviderServer()
+    const provider = {
+      name: 'main',
+      kind: 'infobip',
+      values: { baseUrl: infobip.url, apiKey: 'key', from: 'Acme' },
+      prices: { default: 50_000, countries: {}, prefixes: {} },
+    }
+    const service = await createTestService({
+      database: database(),
+      plans: unlimitedPlans,
+      env: { ...guardOffEnv, OTPD_GUARD_MODE: 'enforce', OTPD_PRICES_CURRENCY: 'EUR', ...limit },
+      delivery: { providers: [provider], routes: [], currency: 'EUR' },
+      messaging: { dispatchMs: 2_000, pollMs: 3_600_000 },
+    })
+    const otp = createOtpClient(service)
+    const app = await service.createApplication(await service.createDeveloper())
+    const send = async (last: number) => (await otp.send(app, { phone: usPhone(last) })).status
+    const refuse = (status: object) => infobip.setResponse(200, { messages: [{ messageId: 'm', status }] })
+    refuse({ groupId: 5, id: 52 })
+    const deliver = { phone: usPhone(0), code: '123456' }
+    for (let n = 0; n < 3; n++) expect(await send(n)).toBe(502)
+    expect((await service.request('POST', '/v1/otp/deliver', { as: app, body: deliver })).status).toBe(502)
+    refuse({ groupId: 1 })
+    expect([await send(4), await send(5), await send(6)]).toEqual([201, 201, 403])
+    await service.dispose()
+    await infobip.stop()
+  })
+})
+
 const pgUrl = process.env['OTPD_TEST_POSTGRES_URL'] ?? ''
 
 test.skipIf(pgUrl === '')(
