@@ -12,6 +12,7 @@ import { isTrustedPhone, refusedChannels, violatedListRules, type GuardSettings 
 import { hourOf } from './subject.ts'
 import type { GuardRows } from '../store/guard.ts'
 import { utcDay } from '../../shared/durations.ts'
+import { canonicalPhone } from '../../shared/spellings.ts'
 
 /** Fields of a request that the guard uses. */
 export type GuardedRequest = Pick<
@@ -87,9 +88,9 @@ export const relayKey = (developerId: string, country: string | null) =>
 /** Row of the usual rate of a country. */
 export const historyKey = (country: string) => `${country} history`
 
-/** Names the row of the prefix of a phone: the number without its last four digits. */
+/** Names the row of the prefix of a phone: the number without its last four digits, the same for every spelling. */
 export const prefixKey = (keys: Pick<Keys, 'guard'>, developerId: string, phone: string) =>
-  hashOf(keys, developerId, 'prefix', phone.slice(0, -4))
+  hashOf(keys, developerId, 'prefix', canonicalPhone(phone).slice(0, -4))
 
 const hashOf = (keys: Pick<Keys, 'guard'>, developerId: string, kind: string, value: string) =>
   indexHash(keys.guard, `${developerId} ${kind} ${value}`, guardHashForm)

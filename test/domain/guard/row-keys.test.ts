@@ -3,6 +3,7 @@ import {
   createGuardRowKeys,
   firstNames,
   namesOf,
+  prefixKey,
   type GuardedMessage,
   type GuardKeys,
 } from '../../../src/domain/guard/row-keys.ts'
@@ -53,6 +54,13 @@ test('and the history once an hour', () => {
 test('a known phone reads the total alone, and a forbidden country nothing', () => {
   expect(namesFor(keys.keysToJudge(message, known, now))).toEqual(['total 20000'])
   expect(namesFor(keys.keysToJudge({ ...message, country: 'CU' }, home, now))).toEqual([])
+})
+
+test.each([
+  ['Argentina', '+5491155550001', '+541155559999'],
+  ['Brazil', '+5511987650001', '+551187659999'],
+])('both spellings of the subscribers of a block have one prefix (%s)', (_, long, short) => {
+  expect(prefixKey(testKeys, 'dev_1', long)).toBe(prefixKey(testKeys, 'dev_1', short))
 })
 
 test('a verified code reads its subjects, and the pool, which may have paid for messages of the country', () => {
