@@ -156,7 +156,7 @@ export function tokenHints(server: ServerChoice, response: HttpResponse, token: 
   if (response.status === 403) return [sourceHint]
   return [
     sourceHint,
-    token.source === tokenVariable ? 'Set a new one, or unset it and use: otpd login' : login,
+    token.source === tokenVariable ? 'Set a new OTPD_TOKEN, or unset it and use: otpd login' : login,
   ]
 }
 

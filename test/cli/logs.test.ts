@@ -274,7 +274,7 @@ describe('logs --tail', () => {
     const result = await cli.home.otpd(['logs', '--tail'], { env: { OTPD_TOKEN: 'otpd_pat_1' } })
     expect(result.exitCode).toBe(4)
     expect(result.stderr).toContain(
-      'The token came from OTPD_TOKEN.\n  Set a new one, or unset it and use: otpd login\n',
+      'The token came from OTPD_TOKEN.\n  Set a new OTPD_TOKEN, or unset it and use: otpd login\n',
     )
   })
 

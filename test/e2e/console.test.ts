@@ -134,7 +134,7 @@ describe('it opens', () => {
 
   test.each([
     ['there is no login', 4, 'Not logged in', 'otpd login'],
-    ['the token is refused', 4, 'The token came from OTPD_TOKEN.', 'Set a new one, or unset it'],
+    ['the token is refused', 4, 'The token came from OTPD_TOKEN.', 'Set a new OTPD_TOKEN, or unset it'],
     ['there is no server', 3, 'Cannot reach', 'otpd serve'],
   ])('not when %s, which is printed in the shell', async (reason, exitCode, expectedText, next) => {
     const refused: Record<string, string> = reason.startsWith('the token') ? { OTPD_TOKEN: 'x' } : {}
