@@ -160,7 +160,7 @@ function guardLines(
   { mode, challenge, rules, allowances = [], relays = [], pool, alerts }: GuardState,
   screen: { ownLines: readonly Line[]; width: number; theme: Theme; nowMs: number; isShort?: boolean },
 ): Line[] {
-  const { ownLines, width, nowMs, isShort = false } = screen
+  const { ownLines, width, isShort = false } = screen
   const { paint, status, symbols } = screen.theme
   const room = width - ruleWidth - 3
   const paintOf = (share: number) => (share >= 1 ? paint.red : share >= 0.5 ? paint.yellow : undefined)
@@ -183,16 +183,7 @@ function guardLines(
     ...(challenge && mode === 'enforce'
       ? [[` challenge ${challenge}: users who pass it have three times the allowances`]]
       : []),
-    ...alerts.map(({ country, until }): Line => [
-      ' ',
-      status(
-        'bad',
-        country === 'pool'
-          ? 'The pool of all countries is spent'
-          : `${country} has more unverified messages than usual`,
-      ),
-      { text: `  alert ends ${formatTimeUntil(until, nowMs)}`, paint: paint.dim },
-    ]),
+    ...alertLines(alerts, screen),
     '',
     ...allowances.slice(0, allowancesMax).map(({ country, verifiedPhones, unverified, allowance }): Line => [
       { text: ` ${country.padEnd(ruleWidth)}  `, paint: paint.dim },
@@ -208,6 +199,33 @@ function guardLines(
     ...ownLines,
     ...limitRows,
     '',
+  ]
+}
+
+const poolName = 'pool'
+
+/** Lines with the alerts. On a screen that has no room for all lines, the countries share one. */
+function alertLines(
+  alerts: GuardState['alerts'],
+  screen: { theme: Theme; nowMs: number; isShort?: boolean },
+): Line[] {
+  const { theme, nowMs, isShort = false } = screen
+  const countries = alerts.map(({ country }) => country).filter((country) => country !== poolName)
+  const isShared = isShort && countries.length > 1
+  const own = isShared ? alerts.filter(({ country }) => country === poolName) : alerts
+  const shared = `${countries.length} countries have more unverified messages than usual: ${countries.join(', ')}`
+  return [
+    ...(isShared ? [[' ', theme.status('bad', shared)]] : []),
+    ...own.map(({ country, until }): Line => [
+      ' ',
+      theme.status(
+        'bad',
+        country === poolName
+          ? 'The pool of all countries is spent'
+          : `${country} has more unverified messages than usual`,
+      ),
+      { text: `  alert ends ${formatTimeUntil(until, nowMs)}`, paint: theme.paint.dim },
+    ]),
   ]
 }
 

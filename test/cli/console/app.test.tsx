@@ -201,6 +201,24 @@ test('the guard shows its rules in full on a key where they have no room', async
   await app.waitForText('more lines: press t')
 })
 
+test('alerts of the guard leave room for its allowances where not all lines fit', async () => {
+  const until = '2026-11-20T13:00:00.000Z'
+  const countries = ['AU', 'ES', 'FR', 'GB', 'IT', 'US']
+  guard = {
+    ...olderGuard,
+    alerts: ['pool', ...countries].map((country) => ({ country, until })),
+    allowances: [{ country: 'AU', verifiedPhones: 0, unverified: 35, allowance: 100 }],
+    rules: Array.from({ length: 12 }, (_, index) => ({ rule: `RULE_${index}`, limit: 'off' })),
+  }
+  const app = renderApp()
+  app.console.go('guard')
+  await app.waitForText('6 countries have more unverified messages than usual: AU, ES, FR, GB')
+  expect(app.frame()).toContain('The pool of all countries is spent  alert ends')
+  expect(app.frame()).toContain('35 of 100 unverified')
+  app.press('t')
+  await app.waitForText('US has more unverified messages than usual')
+})
+
 test('the audit trail knows no person behind a failed login', async () => {
   const app = renderApp()
   app.console.go('audit')
