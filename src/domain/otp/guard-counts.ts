@@ -20,8 +20,9 @@ export const revertGuardCounts = (
   request: OtpRequest,
 ): Promise<void> =>
   changeRequestCounts(needs, request, (rows, keys, counted, now) => {
-    // As when it was judged: of the first provider of its first channel.
-    const estimatePrice = () => needs.delivery.estimatePrice(toDestination(request), [request.channel])
+    // As when it was judged. After a resend on another channel the prices of the messages may differ: they stay counted.
+    const estimatePrice = () =>
+      request.resends > 0 ? null : needs.delivery.estimatePrice(toDestination(request), [request.channel])
     return needs.guard.revert(rows, keys, { ...counted, estimatePrice }, now)
   })
 
