@@ -121,7 +121,7 @@ async function checkPython(parent: string) {
   const program = `import importlib, pkgutil, sys
 sys.path.insert(0, 'client')
 import otpd_client
-for module in pkgutil.backfill_packages(otpd_client.__path__, 'otpd_client.'): importlib.import_module(module.name)
+for module in pkgutil.walk_packages(otpd_client.__path__, 'otpd_client.'): importlib.import_module(module.name)
 from otpd_client.api.otp import send_otp, verify_otp, list_otp_requests
 from otpd_client.models import SendOtpRequest, ErrorCode
 assert SendOtpRequest(phone='+14155550100').to_dict() == {'phone': '+14155550100'}
