@@ -1,6 +1,13 @@
 import { testKeys } from './keys.ts'
 import { deriveCode } from '../../src/domain/model/code.ts'
-import type { TestResponse, TestCaller, TestService } from './service.ts'
+import { unlimitedPlans } from './plans.ts'
+import {
+  createTestService,
+  type TestResponse,
+  type TestCaller,
+  type TestOptions,
+  type TestService,
+} from './service.ts'
 
 export type SentOtpData = {
   requestId: string
@@ -123,3 +130,15 @@ export function countByOutcome(responses: Array<TestResponse<unknown>>): Record<
 
 /** Turns off the guard, which would log the adjacent phone numbers of tests as SMS pumping. */
 export const guardOffEnv = { OTPD_GUARD_MODE: 'off' }
+
+/** Creates a service without guard and limits for the tests of one file, with a developer and a live application. */
+export async function createOtpService(options: TestOptions = {}) {
+  const service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv, ...options })
+  const owner = await service.createDeveloper()
+  return {
+    service,
+    otp: createOtpClient(service),
+    owner,
+    application: await service.createApplication(owner),
+  }
+}

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOffEnv, createOtpClient, type OtpClient } from '../../helpers/otp-client.ts'
-import { unlimitedPlans } from '../../helpers/plans.ts'
-import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createOtpService } from '../../helpers/otp-client.ts'
+import type { TestDeveloper } from '../../helpers/service.ts'
 
 type Day = { date: string; sent: number; verified: number; failed: number }
 type Summary = Record<'applications' | 'otpRequests' | 'otpVerified' | 'successRate' | 'activeUsers', number>
@@ -9,12 +8,7 @@ type Summary = Record<'applications' | 'otpRequests' | 'otpVerified' | 'successR
 const dayMs = 24 * 60 * 60 * 1000
 const start = Date.parse('2026-11-20T12:00:00.000Z')
 
-let service: TestService
-let otp: OtpClient
-beforeAll(async () => {
-  service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
-  otp = createOtpClient(service)
-})
+const { service, otp } = await createOtpService()
 afterAll(() => service.dispose())
 
 const summary = async (as: TestDeveloper) =>

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOffEnv, createOtpClient, phone, type OtpClient } from '../../helpers/otp-client.ts'
-import { unlimitedPlans } from '../../helpers/plans.ts'
-import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createOtpService, phone } from '../../helpers/otp-client.ts'
+import type { TestDeveloper } from '../../helpers/service.ts'
 
 type Item = {
   id: string
@@ -16,12 +15,7 @@ type Item = {
 
 const dayMs = 24 * 60 * 60 * 1000
 
-let service: TestService
-let otp: OtpClient
-beforeAll(async () => {
-  service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
-  otp = createOtpClient(service)
-})
+const { service, otp } = await createOtpService()
 afterAll(() => service.dispose())
 
 const listInbox = async (as: TestDeveloper, query = '') =>

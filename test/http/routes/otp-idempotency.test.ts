@@ -1,33 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { withRetriedWrites } from '../../helpers/databases.ts'
 import { readOpened } from '../../helpers/sealed-rows.ts'
-import {
-  countByOutcome,
-  guardOffEnv,
-  createOtpClient,
-  phone,
-  type OtpClient,
-} from '../../helpers/otp-client.ts'
+import { createOtpService, countByOutcome, createOtpClient, phone } from '../../helpers/otp-client.ts'
 import { unlimitedPlan, unlimitedPlans } from '../../helpers/plans.ts'
-import {
-  createTestService,
-  type TestApplication,
-  type TestDeveloper,
-  type TestService,
-} from '../../helpers/service.ts'
+import { createTestService, type TestApplication } from '../../helpers/service.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 
-let service: TestService
-let otp: OtpClient
-let owner: TestDeveloper
 let live: TestApplication
-beforeAll(async () => {
-  const plans = { free: { ...unlimitedPlan, sendPerMinute: 5 } }
-  service = await createTestService({ plans, env: guardOffEnv })
-  otp = createOtpClient(service)
-  owner = await service.createDeveloper()
-})
+const plans = { free: { ...unlimitedPlan, sendPerMinute: 5 } }
+const { service, otp, owner } = await createOtpService({ plans })
 afterAll(() => service.dispose())
 
 let keys = 0

@@ -1,33 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import {
+  createOtpService,
   guardOffEnv,
   createOtpClient,
   phone,
   countByOutcome,
-  type OtpClient,
 } from '../../helpers/otp-client.ts'
 import { unlimitedPlan, unlimitedPlans } from '../../helpers/plans.ts'
-import {
-  createTestService,
-  type TestApplication,
-  type TestDeveloper,
-  type TestService,
-} from '../../helpers/service.ts'
+import { createTestService, type TestApplication, type TestDeveloper } from '../../helpers/service.ts'
 
 const hourMs = 3_600_000
 
-let service: TestService
-let otp: OtpClient
-let owner: TestDeveloper
-beforeAll(async () => {
-  const plans = {
-    free: { ...unlimitedPlan, sendPerMinute: 5, verifyPerMinute: 10 },
-    large: unlimitedPlan,
-  }
-  service = await createTestService({ plans, env: guardOffEnv })
-  otp = createOtpClient(service)
-  owner = await service.createDeveloper()
-})
+const plans = {
+  free: { ...unlimitedPlan, sendPerMinute: 5, verifyPerMinute: 10 },
+  large: unlimitedPlan,
+}
+const { service, otp, owner } = await createOtpService({ plans })
 afterAll(() => service.dispose())
 
 const newApplication = () => service.createApplication(owner)

@@ -1,25 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOffEnv, createOtpClient, phone, type OtpClient } from '../../helpers/otp-client.ts'
-import { unlimitedPlans } from '../../helpers/plans.ts'
-import {
-  createTestService,
-  type TestApplication,
-  type TestDeveloper,
-  type TestService,
-} from '../../helpers/service.ts'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createOtpService, phone } from '../../helpers/otp-client.ts'
 
-let service: TestService
-let otp: OtpClient
-let owner: TestDeveloper
-let live: TestApplication
-let testing: TestApplication
-beforeAll(async () => {
-  service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
-  otp = createOtpClient(service)
-  owner = await service.createDeveloper()
-  live = await service.createApplication(owner)
-  testing = await service.createApplication(owner, { environment: 'test' })
-})
+const { service, otp, owner, application: live } = await createOtpService()
+const testing = await service.createApplication(owner, { environment: 'test' })
 afterAll(() => service.dispose())
 
 const findRow = (requestId: string) => service.store.read.otpRequests.find(requestId)

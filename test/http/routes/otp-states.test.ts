@@ -1,24 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOffEnv, createOtpClient, type OtpClient } from '../../helpers/otp-client.ts'
-import { unlimitedPlans } from '../../helpers/plans.ts'
-import {
-  createTestService,
-  type TestResponse,
-  type TestApplication,
-  type TestDeveloper,
-  type TestService,
-} from '../../helpers/service.ts'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createOtpService } from '../../helpers/otp-client.ts'
+import type { TestResponse } from '../../helpers/service.ts'
 
-let service: TestService
-let otp: OtpClient
-let owner: TestDeveloper
-let application: TestApplication
-beforeAll(async () => {
-  service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
-  otp = createOtpClient(service)
-  owner = await service.createDeveloper()
-  application = await service.createApplication(owner)
-})
+const { service, otp, owner, application } = await createOtpService()
 afterAll(() => service.dispose())
 
 let phones = 0

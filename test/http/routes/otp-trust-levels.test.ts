@@ -1,30 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { hashOwnedPhone } from '../../../src/domain/model/phone-record.ts'
-import { guardOffEnv, createOtpClient, type OtpClient } from '../../helpers/otp-client.ts'
+import { createOtpService, guardOffEnv, createOtpClient } from '../../helpers/otp-client.ts'
 import { testKeys } from '../../helpers/keys.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
-import {
-  createTestService,
-  type TestApplication,
-  type TestDeveloper,
-  type TestService,
-} from '../../helpers/service.ts'
+import { createTestService, type TestApplication } from '../../helpers/service.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const ownDevice = { deviceId: 'owner-device', clientIp: '203.0.113.5' }
 
-let service: TestService
-let otp: OtpClient
-let developer: TestDeveloper
-let app: TestApplication
-beforeAll(async () => {
-  // The send budget off: these attacks need many requests. It has tests of its own below.
-  const env = { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off' }
-  service = await createTestService({ plans: unlimitedPlans, env })
-  otp = createOtpClient(service)
-  developer = await service.createDeveloper()
-  app = await service.createApplication(developer)
+// The send budget off: these attacks need many requests. It has tests of its own below.
+const {
+  service,
+  otp,
+  owner: developer,
+  application: app,
+} = await createOtpService({
+  env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off' },
 })
 afterAll(() => service.dispose())
 

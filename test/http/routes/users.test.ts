@@ -1,13 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOffEnv, createOtpClient, phone, type OtpClient } from '../../helpers/otp-client.ts'
-import { unlimitedPlans } from '../../helpers/plans.ts'
-import {
-  createTestService,
-  type TestApplication,
-  type TestCaller,
-  type TestDeveloper,
-  type TestService,
-} from '../../helpers/service.ts'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createOtpService, phone } from '../../helpers/otp-client.ts'
+import type { TestApplication, TestCaller } from '../../helpers/service.ts'
 
 type UserData = {
   environment: string
@@ -20,18 +13,8 @@ type UserData = {
   lastVerifiedAt: string
 }
 
-let service: TestService
-let otp: OtpClient
-let owner: TestDeveloper
-let application: TestApplication
-let sibling: TestApplication
-beforeAll(async () => {
-  service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
-  otp = createOtpClient(service)
-  owner = await service.createDeveloper()
-  application = await service.createApplication(owner)
-  sibling = await service.createApplication(owner)
-})
+const { service, otp, owner, application } = await createOtpService()
+const sibling = await service.createApplication(owner)
 afterAll(() => service.dispose())
 
 const verify = async (as: TestApplication, number: string) =>
