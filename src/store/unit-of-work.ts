@@ -205,7 +205,7 @@ export function createUnitOfWork(
   }
 
   /**
-   * Appends the delivery attempts and log entries to the histories of their requests. A request that did not change
+   * Appends the tries and log entries to the histories of their requests. A request that did not change
    * otherwise is written for it.
    *
    * @param firstSeq number of the first entry, if it is known

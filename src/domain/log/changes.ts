@@ -142,7 +142,7 @@ export function costCounts({ estimatedPrice, chargedPrice }: MessageCost): CostC
   return estimatedPrice === null ? { unpriced: 1 } : { cost: estimatedPrice, estimatedCost: estimatedPrice }
 }
 
-/** Counts the attempts that the fraud filter of a provider stopped. */
+/** Counts the tries that the fraud filter of a provider stopped. */
 export const blockedChanges = (
   message: Omit<Counted, 'channel' | 'provider'>,
   tries: readonly DeliveryTry[],

@@ -163,7 +163,7 @@ export type DeliveryTry = {
   latencyMs: number
   /** Whether the attempt before did not end, as its process was killed: its provider may have had the message, too. */
   isInterrupted?: boolean
-  /** Decision of the route's strategy that led to this attempt; absent without one, and in attempts that follow it. */
+  /** Decision of the route's strategy that led to this try; absent without one, and in tries that follow it. */
   choice?: RouteChoice
   /** Cost of a message that the provider has, or may have; absent if otpd counts no costs. */
   cost?: MessageCost

@@ -118,8 +118,8 @@ export function parseHistory({
     const [codes = '', ...fields] = text.split(',')
     const [first = '', second = ''] = codes
     if (first === tryCode) {
-      const attempt = parseTry(text, createdAt)
-      return attempt ? [{ line, type: 'delivery.attempted', ...attempt }] : []
+      const tried = parseTry(text, createdAt)
+      return tried ? [{ line, type: 'delivery.attempted', ...tried }] : []
     }
     if (first === refusedCode) return [parseRefusals(line, fields, createdAt)]
     const type = types.get(first)
@@ -140,7 +140,7 @@ export function parseHistory({
       },
     ]
   })
-  // An attempt is appended at its end. Sorting is stable: of the same time, what was appended first is first.
+  // A try is appended at its end. Sorting is stable: of the same time, what was appended first is first.
   return entries.toSorted((a, b) => a.at - b.at)
 }
 

@@ -97,7 +97,7 @@ export function listTries({ history, createdAt }: Pick<OtpRequest, 'history' | '
 }
 
 /** A try in the history of its request. */
-export type FoundTry = { line: number; attempt: DeliveryTry }
+export type FoundTry = { line: number; tried: DeliveryTry }
 
 /** Finds the last try at which a provider took, or may have taken, a message with this id; null: one without an id. */
 export function findTry(
@@ -107,10 +107,9 @@ export function findTry(
   const lines = history.split('\n')
   for (let line = lines.length - 1; line >= 0; line--) {
     const text = lines[line] ?? ''
-    const attempt = text.startsWith(tryCode) ? parseTry(text, createdAt) : undefined
-    if (!attempt || attempt.outcome === 'refused') continue
-    if (attempt.provider === message.provider && attempt.messageId === message.messageId)
-      return { line, attempt }
+    const tried = text.startsWith(tryCode) ? parseTry(text, createdAt) : undefined
+    if (!tried || tried.outcome === 'refused') continue
+    if (tried.provider === message.provider && tried.messageId === message.messageId) return { line, tried }
   }
   return undefined
 }
@@ -118,8 +117,8 @@ export function findTry(
 /** Returns the history with another text for a try that `findTry` found. */
 export const replaceTry = (
   { history, createdAt }: Pick<OtpRequest, 'history' | 'createdAt'>,
-  { line, attempt }: FoundTry,
-): string => history.split('\n').with(line, formatTry({ createdAt }, attempt).trimEnd()).join('\n')
+  { line, tried }: FoundTry,
+): string => history.split('\n').with(line, formatTry({ createdAt }, tried).trimEnd()).join('\n')
 
 /** Time at which the provider answered: the message counts on that day. */
 export const endOfTry = ({ at, latencyMs }: Pick<DeliveryTry, 'at' | 'latencyMs'>): number => at + latencyMs

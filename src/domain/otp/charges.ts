@@ -7,7 +7,7 @@ import type { OtpRequest } from '../model/request.ts'
 import { endOfTry, findTry, replaceTry, type FoundTry } from '../model/try-lines.ts'
 import type { Change } from '../store/operation.ts'
 
-/** Finds the attempt at which a provider took a message; undefined if the timeline does not have it. */
+/** Finds the try at which a provider took a message; undefined if the timeline does not have it. */
 const findTryOf = (
   { history, createdAt }: OtpRequest,
   { messageId }: Message,
@@ -22,10 +22,10 @@ export function countedAs(
   request: OtpRequest,
   message: Message,
   provider: string,
-  attempt = findTryOf(request, message, provider)?.attempt,
+  tried = findTryOf(request, message, provider)?.tried,
 ): OtpRequest {
   const [only, ...others] = message.channels
-  const channel = attempt?.channel ?? (only !== undefined && others.length === 0 ? only : request.channel)
+  const channel = tried?.channel ?? (only !== undefined && others.length === 0 ? only : request.channel)
   return { ...request, channel, provider }
 }
 
@@ -42,11 +42,11 @@ export function applyCharge(
 ): Pick<LoadedMessage, 'request' | 'message'> & { changes: Change[] } {
   if (charge === undefined || charge === message.chargedPrice) return { request, message, changes: [] }
   const found = findTryOf(request, message, provider)
-  // The timeline, because a later message of the request may have asked for this price, too. An attempt without a cost was made
+  // The timeline, because a later message of the request may have asked for this price, too. A try without a cost was made
   // when none were counted.
-  const before = found ? found.attempt.cost : message
-  const counted = countedAs(request, message, provider, found?.attempt)
-  const sentAt = found ? endOfTry(found.attempt) : message.updatedAt
+  const before = found ? found.tried.cost : message
+  const counted = countedAs(request, message, provider, found?.tried)
+  const sentAt = found ? endOfTry(found.tried) : message.updatedAt
   const charged = found ? withCharge(request, found, charge, messageId) : request
   const priced = { ...message, chargedPrice: charge }
   return {
@@ -74,17 +74,17 @@ export function chargeEarlierTry(
   const found =
     messageId !== null && charge !== undefined ? findTry(request, { provider, messageId }) : undefined
   if (!found || charge === undefined) return undefined
-  const { channel, cost } = found.attempt
+  const { channel, cost } = found.tried
   if (charge === cost?.chargedPrice) return []
   const charged = withCharge(request, found, charge, messageId)
   return [
-    breakdownChange({ ...request, channel, provider }, chargeCounts(cost, charge), endOfTry(found.attempt)),
+    breakdownChange({ ...request, channel, provider }, chargeCounts(cost, charge), endOfTry(found.tried)),
     { kind: 'request', request: charged, isNew: false },
   ]
 }
 
 /**
- * Notes in the line of an attempt why its message did not arrive, and the id of the message if only the receipt names it. So the
+ * Notes in the line of a try why its message did not arrive, and the id of the message if only the receipt names it. So the
  * timeline says why another provider was asked.
  */
 export function withFailedOver(
@@ -96,7 +96,7 @@ export function withFailedOver(
   const found = findTryOf(request, message, provider)
   if (!found) return request
   const error = failure?.class ?? 'unknown'
-  return withLine(request, { ...found, attempt: { ...found.attempt, error } }, messageId, found.attempt.cost)
+  return withLine(request, { ...found, tried: { ...found.tried, error } }, messageId, found.tried.cost)
 }
 
 function withCharge(
@@ -105,18 +105,18 @@ function withCharge(
   chargedPrice: Price,
   messageId: string | null,
 ): OtpRequest {
-  const cost = { estimatedPrice: null, ...found.attempt.cost, chargedPrice }
+  const cost = { estimatedPrice: null, ...found.tried.cost, chargedPrice }
   return withLine(request, found, messageId, cost)
 }
 
-/** Replaces the cost in the line of an attempt, and adds the id that its response did not tell, unless the phone was erased. */
+/** Replaces the cost in the line of a try, and adds the id that its response did not tell, unless the phone was erased. */
 function withLine(
   request: OtpRequest,
-  { line, attempt }: FoundTry,
+  { line, tried }: FoundTry,
   messageId: string | null,
   cost: MessageCost | undefined,
 ): OtpRequest {
-  const id = isPlainPhone(request.phone) ? (attempt.messageId ?? messageId) : null
-  const replaced = { ...attempt, messageId: id, ...(cost && { cost }) }
-  return { ...request, history: replaceTry(request, { line, attempt: replaced }) }
+  const id = isPlainPhone(request.phone) ? (tried.messageId ?? messageId) : null
+  const replaced = { ...tried, messageId: id, ...(cost && { cost }) }
+  return { ...request, history: replaceTry(request, { line, tried: replaced }) }
 }

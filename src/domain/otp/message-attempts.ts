@@ -52,7 +52,7 @@ type MessageAttemptsNeeds = {
    */
   onSentAgain(request: OtpRequest): Promise<void>
   /** Called after commit with a message that a provider accepted, and its request as it was before. */
-  onAccepted?: ((request: OtpRequest, attempt: DeliveryTry) => void) | undefined
+  onAccepted?: ((request: OtpRequest, tried: DeliveryTry) => void) | undefined
   /** Called when the database did not take an outcome: `settleUnstored` is due. */
   onUnstored(): void
   /** Called with unexpected errors; the message is retried. */

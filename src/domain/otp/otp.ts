@@ -113,7 +113,7 @@ export function createOtpService(needs: OtpNeeds) {
 
     get,
 
-    /** Lists the log entries and delivery attempts of a request, oldest first. @throws NOT_FOUND; CURSOR_INVALID */
+    /** Lists the log entries and tries of a request, oldest first. @throws NOT_FOUND; CURSOR_INVALID */
     async events(owner: RequestOwner, id: string, page: PageRequest): Promise<Page<RequestEntry>> {
       const entries = await readEntries(await get(owner, id))
       const start = readSeqCursor(page) ?? 0
