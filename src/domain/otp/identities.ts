@@ -1,4 +1,5 @@
 import { afterSuccess } from '../limits/check-budget.ts'
+import { countChange } from '../log/changes.ts'
 import type { CallingApplication } from '../model/application.ts'
 import type { Developer } from '../model/developer.ts'
 import { notFound } from '../model/errors.ts'
@@ -8,6 +9,7 @@ import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagi
 import { invalidPhone, type Phone } from '../model/phone.ts'
 import { isPlainPhone } from '../model/pseudonyms.ts'
 import { tryParseLastDigits, tryParseTypedPhone } from '../model/typed-phone.ts'
+import type { Change } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import type { Identity } from '../model/identity.ts'
 import {
@@ -27,7 +29,7 @@ import { utcDay } from '../../shared/durations.ts'
  * send known, and ends the consecutive failures at its trust level.
  *
  * @param network key of the guard's counts, where the phone is evidence from now on
- * @returns the record, and the UTC days to adjust in the count of active identities
+ * @returns the record, and the changes of the counts of active identities: each counts on the day of its last verification
  */
 export function afterVerification(
   record: PhoneRecord,
@@ -36,7 +38,7 @@ export function afterVerification(
   trust: TrustLevel,
   now: number,
   network?: string,
-): { record: PhoneRecord; removedFromDay: number | undefined; addedToDay: number | undefined } {
+): { record: PhoneRecord; activeChanges: Change[] } {
   const { identity } = record
   const verified: PhoneRecord = {
     ...withUsage(record, trust, { checks: afterSuccess(record.usages[trust].checks) }),
@@ -55,9 +57,10 @@ export function afterVerification(
   }
   const lastDay = identity ? utcDay(identity.lastVerifiedAt) : undefined
   const today = utcDay(now)
-  return lastDay === today
-    ? { record: verified, removedFromDay: undefined, addedToDay: undefined }
-    : { record: verified, removedFromDay: lastDay, addedToDay: today }
+  if (lastDay === today) return { record: verified, activeChanges: [] }
+  const activeChanges = [countChange(record, { active: 1 }, today)]
+  if (lastDay !== undefined) activeChanges.push(countChange(record, { active: -1 }, lastDay))
+  return { record: verified, activeChanges }
 }
 
 function countVerification(identity: PhoneIdentity, appId: string, now: number): PhoneIdentity {

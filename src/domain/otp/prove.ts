@@ -12,7 +12,7 @@ import { rejectProof, type Proof, type ProofType, type VerifiedProof } from '../
 import type { RateState } from '../model/rate-limit.ts'
 import { attachRate, isRejected, type Rejected } from '../model/rejected.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Change, Operation } from '../store/operation.ts'
+import type { Operation } from '../store/operation.ts'
 import type { Stores } from '../store/store.ts'
 import { afterVerification } from './identities.ts'
 import { senderOf } from './judge-message.ts'
@@ -134,19 +134,14 @@ export function createOtpProve(needs: OtpNeeds) {
     const network = guardKeys?.subjects?.network
     const after = afterVerification(withRequest(known, request), newId, request, trust, now, network)
     const subscribers = await tx.webhookEndpoints.subscribers(appId)
-    const counts = { requests: 1, verified: 1, active: after.addedToDay === undefined ? 0 : 1 }
-    const changes: Change[] = [
+    await tx.changes.apply([
       { kind: 'request', request, isNew: true },
       { kind: 'phone', handle, record: after.record },
-    ]
-    if (after.removedFromDay !== undefined)
-      changes.push(countChange(request, { active: -1 }, after.removedFromDay))
-    changes.push(
-      countChange(request, counts, utcDay(now)),
+      ...after.activeChanges,
+      countChange(request, { requests: 1, verified: 1 }, utcDay(now)),
       breakdownChange(request, { requests: 1, verified: 1 }, now),
       eventChange(newId, 'otp.verified', request, subscribers, now),
-    )
-    await tx.changes.apply(changes)
+    ])
     return { request, sender, guardKeys }
   }
 

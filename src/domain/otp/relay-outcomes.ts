@@ -1,7 +1,6 @@
 import { readRefusal } from '../apps/authentication.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import { firstNames } from '../guard/row-keys.ts'
-import { countChange } from '../log/changes.ts'
 import { relayEventChange } from '../log/relay-events.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { hashContexts } from '../model/context.ts'
@@ -79,12 +78,10 @@ export function createRelayOutcomes(needs: Pick<OtpNeeds, 'store' | 'newId' | 'k
     const trust = trustOfCall(record, { clientIp: message.clientIp, contexts }, now)
     const network = guardKeys?.subjects?.network
     const after = afterVerification(record, newId, { ...message, contexts }, trust, now, network)
-    const { removedFromDay, addedToDay } = after
     return [
       { kind: 'phone', handle, record: after.record },
       { kind: 'guard', changes: guard.convert(rows.guard, guardKeys, counted, sender, now) },
-      ...(removedFromDay === undefined ? [] : [countChange(message, { active: -1 }, removedFromDay)]),
-      ...(addedToDay === undefined ? [] : [countChange(message, { active: 1 }, addedToDay)]),
+      ...after.activeChanges,
     ]
   }
 

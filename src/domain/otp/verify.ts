@@ -222,16 +222,14 @@ export function createOtpVerify(needs: OtpNeeds) {
       updatedAt: now,
     }
     const after = afterVerification(phone.record, newId, verified, trust, now, network)
-    const { record, removedFromDay, addedToDay } = after
-    const counts = { verified: 1, active: addedToDay === undefined ? 0 : 1 }
     const changes: Change[] = [
       { kind: 'request', request: verified, isNew: false },
-      { kind: 'phone', handle: phone, record },
+      { kind: 'phone', handle: phone, record: after.record },
     ]
     if (guardChanges) changes.push({ kind: 'guard', changes: guardChanges })
-    if (removedFromDay !== undefined) changes.push(countChange(verified, { active: -1 }, removedFromDay))
     changes.push(
-      countChange(verified, counts, utcDay(now)),
+      ...after.activeChanges,
+      countChange(verified, { verified: 1 }, utcDay(now)),
       breakdownChange(verified, { verified: 1, [timeBucket(now - request.sentAt)]: 1 }, now),
       eventChange(newId, 'otp.verified', verified, subscribers, now),
     )
