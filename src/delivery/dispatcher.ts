@@ -112,17 +112,16 @@ export function createDispatcher(needs: DispatcherNeeds) {
       const { outcome, cost } = await tryProvider(handle, candidate, job, signal).finally(returnPermit)
       const choice = choicesLeft.get(candidate.channel)
       choicesLeft.delete(candidate.channel)
-      const tried = toTry(candidate, outcome, now, clock.now())
-      const attempt = { ...tried, ...(choice && { choice }), ...(cost && { cost }) }
-      tries.push(attempt)
-      if (outcome.kind !== 'accepted') {
-        const { developerId, id: requestId } = job.request
-        handle.refusals.add(developerId, { ...attempt, requestId })
+      const tried = {
+        ...toTry(candidate, outcome, now, clock.now()),
+        ...(choice && { choice }),
+        ...(cost && { cost }),
       }
-      if (outcome.kind === 'accepted') {
-        const { kind, messageId } = outcome
-        return { kind, messageId, candidate, cost, tries }
-      }
+      tries.push(tried)
+      if (outcome.kind === 'accepted')
+        return { kind: 'accepted', messageId: outcome.messageId, candidate, cost, tries }
+      const { developerId, id: requestId } = job.request
+      handle.refusals.add(developerId, { ...tried, requestId })
       if (outcome.kind === 'uncertain') return { ...outcome, candidate, cost, tries }
       lastFailure = outcome.failure
       excludeCandidates(outcome.failure, candidate, candidates, excluded)
