@@ -8,7 +8,7 @@ import type { Decision, Rows } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import { applyReceipt } from './apply-receipt.ts'
 import { applyCharge, chargeEarlierTry } from './charges.ts'
-import { nameClosableRows, readClosable } from './lifecycle.ts'
+import { messageRows, readClosable } from './lifecycle.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
 /** How long a receipt without a message is kept: longer than any attempt takes. */
@@ -185,9 +185,3 @@ export function createDeliveryReceipts(
     },
   }
 }
-
-/** Names the rows of a message and of what closes its request. */
-const messageRows = ({ requestId }: MessageKey) => ({
-  first: () => ({ request: requestId, messages: [requestId] }),
-  next: (rows: Parameters<typeof nameClosableRows>[0]) => nameClosableRows(rows, requestId),
-})

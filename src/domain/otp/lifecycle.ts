@@ -1,6 +1,7 @@
 import { eventChange, breakdownChange, countChange } from '../log/changes.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { isId, type NewId } from '../model/ids.ts'
+import type { MessageKey } from '../model/message.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { closedRequestError, isExpired, type OtpTerminalState, type OtpRequest } from '../model/request.ts'
 import type { Change, Decision, NamedRows, Rows, EventSubscriber } from '../store/operation.ts'
@@ -40,6 +41,12 @@ export function nameClosableRows(rows: Pick<Rows, 'request'>, id: string): Named
   const request = rows.request(id)
   return request && { subscribers: request.appId }
 }
+
+/** Names the rows of a message and of what closes its request. */
+export const messageRows = ({ requestId }: MessageKey) => ({
+  first: () => ({ request: requestId, messages: [requestId] }),
+  next: (rows: Pick<Rows, 'request'>) => nameClosableRows(rows, requestId),
+})
 
 /**
  * Closes a pending request: its state, its counters and its event.

@@ -19,7 +19,7 @@ import {
   type MessageKey,
   type ClaimedMessage,
 } from '../model/message.ts'
-import { nameClosableRows, readClosable } from './lifecycle.ts'
+import { messageRows, readClosable } from './lifecycle.ts'
 import { noCost } from '../model/price.ts'
 import { isLeasedBy, settle } from './settle.ts'
 import { unreadablePhone } from '../model/pseudonyms.ts'
@@ -135,10 +135,7 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
 
   async function settleAttempt({ claim, request, hasLeft, dispatchResult, pendingResult }: EndedAttempt) {
     const settled = await store.decide({
-      preload: {
-        first: () => ({ request: claim.requestId, messages: [claim.requestId] }),
-        next: (rows) => nameClosableRows(rows, claim.requestId),
-      },
+      preload: messageRows(claim),
       decide(rows) {
         const facts = {
           now: rows.now(),
