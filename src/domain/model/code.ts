@@ -1,6 +1,6 @@
 import { hmac, timingSafeEqualBytes } from '../../shared/hmac.ts'
 import type { Keys } from './keys.ts'
-import { bindingOf, type MessageVariables } from './message-variables.ts'
+import { bindingText, type MessageVariables } from './message-variables.ts'
 import { isFictionalPhone } from './phone.ts'
 import type { Random } from './random.ts'
 import type { Environment } from '../../shared/otp-values.ts'
@@ -58,10 +58,6 @@ export function deriveCode({ code: key }: Pick<Keys, 'code'>, request: CodeSourc
 }
 
 const unbiasedBelow = 2 ** 32 - (2 ** 32 % 1_000_000)
-
-/** Returns the text that is hashed before a request's id; without variables there is none. No id begins like it. */
-const bindingText = (variables: MessageVariables | null | undefined) =>
-  variables ? bindingOf(variables) : ''
 
 /**
  * Hashes a code for storage: 96 bits of a keyed hash. Bound to the request, so that the code of another request never

@@ -74,8 +74,10 @@ export const findVariableFaults = (variables: MessageVariables) =>
   })
 
 /**
- * Writes variables as the text that is bound into a code. Each name and value has its length before it, so that no two
- * payments have the same text.
+ * Writes variables as the text that is hashed before the id of a request; without them there is none. Each name and value has
+ * its length before it, so that no two payments have the same text, and no id begins like it.
  */
-export const bindingOf = (variables: MessageVariables): string =>
-  variableNames.map((name) => `${name} ${variables[name].length} ${variables[name]} `).join('')
+export const bindingText = (variables: MessageVariables | null | undefined): string =>
+  variables
+    ? variableNames.map((name) => `${name} ${variables[name].length} ${variables[name]} `).join('')
+    : ''
