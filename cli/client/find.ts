@@ -148,10 +148,10 @@ export const findDelivery = (api: Api, webhookId: string, id: string) =>
   })
 
 /** Lists the newest deliveries of an endpoint. */
-const listDeliveries = (api: Api, webhookId: string, itemsMax = searchedMax) =>
+const listDeliveries = (api: Api, webhookId: string) =>
   loadPages(
     (query) => api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', { params: { id: webhookId }, query }),
-    itemsMax,
+    searchedMax,
   )
 
 /** Lists the newest audit entries that match. */

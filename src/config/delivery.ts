@@ -1,4 +1,4 @@
-import { enabledChannels, type ProviderKind } from '../delivery/kit/provider-kinds.ts'
+import { enabledChannels } from '../delivery/kit/provider-kinds.ts'
 import { providerKinds } from '../delivery/providers/all-provider-kinds.ts'
 import { inboxProvider, type DeliverySettings, type ProviderSettings } from '../domain/model/delivery.ts'
 import type { ConfigUse } from './database.ts'
@@ -14,13 +14,12 @@ export function readDelivery(
   reader: Reader,
   input: ConfigInput,
   entries: readonly FileEntry[],
-  use: ConfigUse = 'serve',
-  kinds: readonly ProviderKind[] = providerKinds,
+  use: ConfigUse,
 ): DeliverySettings {
   const { report } = reader
   const { readKind, readSwitch, readValues } = createTableReader(reader, input, {
     use,
-    kinds,
+    kinds: providerKinds,
     list: 'providers',
     one: 'provider',
     many: 'Providers',

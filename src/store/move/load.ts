@@ -13,17 +13,13 @@ const keptTables = ['migrations']
 /** Reports the rows that were sent so far of a table. */
 type ReportRows = (rows: number) => void
 
-/**
- * Empties all tables but the ones of the schema, and locks them until the transaction ends.
- *
- * @param kept more tables to keep
- */
-export async function emptyTables(client: Client, kept: readonly string[] = []): Promise<void> {
+/** Empties all tables but the ones of the schema, and locks them until the transaction ends. */
+export async function emptyTables(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select c.relname as name from pg_class c
      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
        and c.relname <> all ($1) order by 1`,
-    [[...keptTables, ...kept]],
+    [keptTables],
   )
   await client.query(`truncate ${rows.map(({ name }) => name).join()}`)
 }
