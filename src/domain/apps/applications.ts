@@ -30,6 +30,7 @@ import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import { normalizeCountry } from '../../shared/spellings.ts'
 import { deleteDeliveries } from '../store/delete-deliveries.ts'
+import { requireOwnApplication } from './own-application.ts'
 import { planLimitReached } from './projects.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { applicationFields } from '../../shared/application-fields.ts'
@@ -77,16 +78,6 @@ export function createApplicationService(needs: {
     details: AuditDetails,
   ) => recordAudit(tx, newId, selfActor(actor), { targetId: id, targetName: name, ...details }, clock.now())
 
-  const find = async (
-    stores: Pick<Stores, 'applications'>,
-    developer: Pick<Developer, 'id'>,
-    id: string,
-  ): Promise<Application> => {
-    const application = isId('app', id) ? await stores.applications.find(developer.id, id) : undefined
-    if (!application) throw notFound('application')
-    return application
-  }
-
   return {
     /**
      * Lists applications, newest first.
@@ -121,7 +112,7 @@ export function createApplicationService(needs: {
 
     /** @throws NOT_FOUND it does not exist or is another developer's */
     get: async (developer: Pick<Developer, 'id'>, id: string): Promise<ApplicationView> =>
-      toView(await find(store.read, developer, id)),
+      toView(await requireOwnApplication(store.read, developer, id)),
 
     /**
      * Creates an application with all four credentials. Atomic: developer and project are locked while the
@@ -194,12 +185,12 @@ export function createApplicationService(needs: {
      * @throws NOT_FOUND
      */
     async delete(developer: Actor, id: string): Promise<void> {
-      await find(store.read, developer, id)
+      await requireOwnApplication(store.read, developer, id)
       for (const endpoint of await store.read.webhookEndpoints.subscribers(id))
         await deleteDeliveries(store, endpoint.id)
       await store.write(async (tx) => {
         await tx.developers.lock(developer.id)
-        const application = await find(tx, developer, id)
+        const application = await requireOwnApplication(tx, developer, id)
         const rules = await tx.listRules.list(developer.id)
         const left = rules.filter(({ appId }) => appId !== id)
         if (left.length < rules.length) await tx.listRules.save(developer.id, left)
@@ -221,7 +212,7 @@ export function createApplicationService(needs: {
       type: RotationType,
     ): Promise<{ type: RotationType; value: string; rotatedAt: number }> =>
       store.write(async (tx) => {
-        const application = await find(tx, developer, id)
+        const application = await requireOwnApplication(tx, developer, id)
         const { value, stored } = replaceCredential(type, application.environment, random)
         const rotatedAt = clock.now()
         if (!(await tx.applications.rotate(developer.id, id, stored, rotatedAt)))
@@ -232,7 +223,7 @@ export function createApplicationService(needs: {
 
     /** @throws NOT_FOUND */
     async webhookSecret(developer: Developer, id: string): Promise<string> {
-      const { webhookSecret } = await find(store.read, developer, id)
+      const { webhookSecret } = await requireOwnApplication(store.read, developer, id)
       if (webhookSecret !== null) return webhookSecret
       throw new ServiceError('CONFLICT', 'The stored webhook secret cannot be decrypted. Rotate it.', {
         reason: 'WEBHOOK_SECRET_UNREADABLE',
