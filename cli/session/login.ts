@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { CliError, findFieldFault, usageError } from '../terminal/errors.ts'
+import { CliError, findFieldFault, isOutOfScope, usageError } from '../terminal/errors.ts'
 import type { Connection } from './http.ts'
 import { foreignResponseError, responseError } from './response-error.ts'
 import { withLock } from './lock.ts'
@@ -249,15 +249,13 @@ async function checkAtServer(
   const email = emailFromToken(idToken)
   const headers = { authorization: `Bearer ${idToken}` }
   const response = await send({ method: 'GET', path: '/v1/developer/me', headers })
-  // An API token that may not read the profile is valid nevertheless.
-  const isOutOfScope = responseReason(response.json) === 'SCOPE_MISSING'
-  if (response.status >= 400 && !isOutOfScope)
-    throw responseError(server, response, refusalHints(response.status, provider, idToken))
+  if (response.status >= 400) {
+    const error = responseError(server, response, refusalHints(response.status, provider, idToken))
+    // An API token that may not read the profile is valid nevertheless.
+    if (!isOutOfScope(error)) throw error
+  }
   return { ...tokens, email, isNew: false }
 }
-
-const responseReason = (json: unknown) =>
-  isRecord(json) && isRecord(json.error) ? json.error.reason : undefined
 
 function refusalHints(status: number, provider: OidcProvider | null, idToken: string) {
   if (provider === null) return ['The token came from standard input.']
