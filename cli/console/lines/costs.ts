@@ -1,7 +1,8 @@
 import { formatMoney, formatUnitCost, savedText, type sumCosts } from '../../client/costs.ts'
-import { fitSpan, wrap, type Line, type Span } from '../spans.ts'
+import { wrap, type Line } from '../spans.ts'
 import type { Theme } from '../theme.ts'
 import { formatNumber } from './breakdown.ts'
+import { valueColumns } from './facts.ts'
 
 /** Room for the bars on a screen of a width. */
 export const barWidth = (width: number) => Math.max(8, Math.min(40, Math.floor(width / 4) - 8))
@@ -17,8 +18,9 @@ export function totalLines(
   total: ReturnType<typeof sumCosts>,
   currency: string | null,
   width: number,
-  { paint, symbols }: Theme,
+  theme: Theme,
 ): Line[] {
+  const { paint } = theme
   if (currency === null) return []
   const facts: [name: string, value: string][] = [
     [`COST (${currency})`, formatMoney(total.cost)],
@@ -27,10 +29,6 @@ export function totalLines(
     ['VERIFIED', formatNumber(total.verified)],
   ]
   const columnWidth = Math.min(24, Math.floor((width - 1) / facts.length))
-  const cells = (texts: string[], style: (text: string) => string): Line => [
-    ' ',
-    ...texts.map((text): Span => fitSpan({ text, paint: style }, columnWidth, symbols.ellipsis)),
-  ]
   const notes = [
     ...(total.estimatedCost > 0 ? [`estimated by prices: ${formatMoney(total.estimatedCost)}`] : []),
     ...(total.relayed > 0
@@ -39,14 +37,7 @@ export function totalLines(
     ...(total.unpriced > 0 ? [`without a price: ${formatNumber(total.unpriced)} messages`] : []),
   ]
   return [
-    cells(
-      facts.map(([name]) => name),
-      paint.dim,
-    ),
-    cells(
-      facts.map(([, value]) => value),
-      paint.bold,
-    ),
+    ...valueColumns(facts, columnWidth, theme),
     ...wrap(notes.join(', '), width - 2).map((text) => ({ text: ` ${text}`, paint: paint.dim })),
     ...(total.saved === null ? [] : [savedLine(total.saved, currency, paint)]),
     '',

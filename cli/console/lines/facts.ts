@@ -1,4 +1,4 @@
-import type { Line } from '../spans.ts'
+import { fitSpan, type Line, type Painter } from '../spans.ts'
 import type { Theme } from '../theme.ts'
 
 export type Fact = [label: string, value: Line | null]
@@ -8,3 +8,16 @@ export const factLines = (facts: readonly Fact[], { paint }: Theme, labelWidth =
   facts.flatMap(([label, value]) =>
     value === null ? [] : [[{ text: ` ${label.padEnd(labelWidth)}`, paint: paint.dim }, ...[value].flat()]],
   )
+
+/** Formats values side by side under their names, in columns of a width. */
+export function valueColumns(
+  values: ReadonlyArray<[name: string, value: string]>,
+  columnWidth: number,
+  { paint, symbols }: Theme,
+): Line[] {
+  const cells = (place: 0 | 1, style: Painter): Line => [
+    ' ',
+    ...values.map((value) => fitSpan({ text: value[place], paint: style }, columnWidth, symbols.ellipsis)),
+  ]
+  return [cells(0, paint.dim), cells(1, paint.bold)]
+}

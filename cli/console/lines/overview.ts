@@ -1,8 +1,9 @@
 import type { DayCounts, Summary } from '../../client/resources.ts'
 import { formatNumber } from './breakdown.ts'
 import type { Chart } from './chart.ts'
+import { valueColumns } from './facts.ts'
 import { sparkline } from '../../terminal/sparkline.ts'
-import { fitSpan, wrap, type Line, type Painter, type Span } from '../spans.ts'
+import { wrap, type Line, type Painter, type Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
 
 export const ranges = ['7d', '30d', '90d'] as const
@@ -12,7 +13,7 @@ export type Range = (typeof ranges)[number]
 export const nextRange = (range: Range): Range => ranges[(ranges.indexOf(range) + 1) % ranges.length] ?? range
 
 /** Formats the five counts of the summary, side by side under their names. */
-export function countLines(summary: Summary, width: number, { paint, symbols }: Theme): Line[] {
+export function countLines(summary: Summary, width: number, theme: Theme): Line[] {
   const counts: [name: string, short: string, value: string][] = [
     ['APPLICATIONS', 'APPS', formatNumber(summary.applications)],
     ['OTP REQUESTS', 'REQUESTS', formatNumber(summary.otpRequests)],
@@ -21,21 +22,12 @@ export function countLines(summary: Summary, width: number, { paint, symbols }: 
     ['ACTIVE USERS', 'USERS', formatNumber(summary.activeUsers)],
   ]
   const columnWidth = Math.min(20, Math.floor((width - 1) / counts.length))
-  const cellsLine = (texts: string[], style: (text: string) => string): Line => [
-    ' ',
-    ...texts.map((text): Span => fitSpan({ text, paint: style }, columnWidth, symbols.ellipsis)),
-  ]
   const isNarrow = columnWidth < 'OTP REQUESTS  '.length
-  return [
-    cellsLine(
-      counts.map(([name, short]) => (isNarrow ? short : name)),
-      paint.dim,
-    ),
-    cellsLine(
-      counts.map(([, , value]) => value),
-      paint.bold,
-    ),
-  ]
+  return valueColumns(
+    counts.map(([name, short, value]) => [isNarrow ? short : name, value]),
+    columnWidth,
+    theme,
+  )
 }
 
 const labelWidth = 12
