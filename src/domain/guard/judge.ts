@@ -6,6 +6,7 @@ import { noGuardChanges, type GuardChanges, type GuardRows } from '../store/guar
 import { dayMs, utcDay } from '../../shared/durations.ts'
 import {
   allowanceOf,
+  allowances,
   findExceeded,
   isFromPool,
   namedBase,
@@ -234,7 +235,8 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       const { country, pool } = subjects
       const isDrawn = isFromPool({ country: country.usage(), namedBase: noteLaunch(country, request) })
       countMessages(subjects, now, 1)
-      if (isDrawn) country.drawFrom(pool)
+      // No more than its part, as the pool is of other countries too.
+      if (isDrawn && country.total('drawn') < allowances.pool.perCountry) country.drawFrom(pool)
       return ledger.close()
     },
   }
