@@ -155,9 +155,17 @@ export function fsyncPath(path: string): void {
 }
 
 function requireIntegrity(connection: SqliteConnection, path: string): void {
+  if (isCut(connection, path)) throw damagedDatabaseError(path)
   const rows = connection.query<{ integrity_check: string }, []>('PRAGMA integrity_check(1)').all()
   if (rows.length === 1 && rows[0]?.integrity_check === 'ok') return
   throw damagedDatabaseError(path)
+}
+
+/** Whether the file ends within a page, whose rest SQLite reads as zeros, and no write-ahead log may have that page. */
+function isCut(connection: SqliteConnection, path: string): boolean {
+  const bytes = queryNumber(connection, 'PRAGMA page_count') * queryNumber(connection, 'PRAGMA page_size')
+  const logBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  return logBytes === 0 && statSync(path).size < bytes
 }
 
 /** Bytes of the pages that hold data, which is the size of a copy. */

@@ -238,6 +238,15 @@ describe('a restore', () => {
     ['text', 'BACKUP_INVALID', () => writeFileSync(file, 'hello '.repeat(1000))],
     ['an empty file', 'BACKUP_INVALID', () => writeFileSync(file, '')],
     ['a truncated file', 'BACKUP_INVALID', () => truncateSync(file, statSync(file).size - 4096)],
+    ['a file without its last byte', 'BACKUP_INVALID', () => truncateSync(file, statSync(file).size - 1)],
+    [
+      'a file of another tool without its last byte',
+      'BACKUP_INVALID',
+      () => {
+        change('PRAGMA journal_mode = WAL')
+        truncateSync(file, statSync(file).size - 1)
+      },
+    ],
     ['half a page', 'BACKUP_INVALID', () => truncateSync(file, 2000)],
     ['a page overwritten', 'BACKUP_INVALID', flip],
     ["another program's database", 'BACKUP_INVALID', foreign],
