@@ -78,13 +78,7 @@ async function moveFrozen(
     if (!dryRun) await finish(client, options)
     return { outcome: 'finished', tables: [] }
   }
-  if (moving !== undefined && !restart) {
-    throw new OperationRefused(
-      'MOVE_INTERRUPTED',
-      'an earlier move into this database was interrupted',
-      'Begin it again: otpd migrate to-postgres --restart',
-    )
-  }
+  if (moving !== undefined && !restart) throw interruptedError()
   if (moving === undefined) await requireEmpty(client)
   const tables = listMovedTables(source)
   const counts = tables.map((table) => ({ name: table.name, rows: table.count() }))
@@ -95,8 +89,8 @@ async function moveFrozen(
 
   onStep({ step: 'schema' })
   const id = crypto.randomUUID()
-  await prepareTarget(client, id)
-  await inTransaction(client, onStep, async () => {
+  await prepareTarget(client, id, moving)
+  await inTransaction(client, async () => {
     onStep({ step: 'empty' })
     await emptyTables(client)
     const definitions = await dropIndexes(client)
@@ -110,6 +104,7 @@ async function moveFrozen(
     await client.query(`select setval('phones_keys', (select coalesce(max(key), 0) + 1 from phones), false)`)
     await client.query('insert into meta (name, value) values ($1, $2)', [movingKey, id])
     await analyzeTables(client)
+    onStep({ step: 'commit' })
   })
   onStep({ step: 'mark' })
   runOnSqlite(source, upsertMeta(movedToKey, JSON.stringify({ id, target, at: now })))
@@ -129,6 +124,13 @@ function requireCurrentSchema(source: SqliteConnection): void {
     throw new StartRefused('the database is older than this otpd', 'Migrate it first: otpd migrate up')
   requireOwnSchema(source)
 }
+
+const interruptedError = () =>
+  new OperationRefused(
+    'MOVE_INTERRUPTED',
+    'an earlier move into this database was interrupted, or is under way',
+    'Unless it is under way, begin it again: otpd migrate to-postgres --restart',
+  )
 
 const alreadyMovedError = (target: string) =>
   new OperationRefused(
@@ -175,18 +177,24 @@ async function requireOwner(client: Client): Promise<void> {
   )
 }
 
-/** Brings the schema up to date, and marks the database as one that is not served. */
-async function prepareTarget(client: Client, id: string): Promise<void> {
+/**
+ * Brings the schema up to date, and marks the database as one that is not served.
+ *
+ * @param moving id of the move that is begun again
+ * @throws OperationRefused another move has begun or ended meanwhile
+ */
+async function prepareTarget(client: Client, id: string, moving: string | undefined): Promise<void> {
   const options: MigrateOptions = { migrate: true, isMove: true }
   await migratePostgres(client, options)
-  await runOnPostgres(client, upsertMeta(movingKey, id))
+  await inTransaction(client, async () => {
+    await client.query('lock table meta')
+    if ((await readMoving(client)) !== moving) throw interruptedError()
+    if (moving === undefined) await requireEmpty(client)
+    await runOnPostgres(client, upsertMeta(movingKey, id))
+  })
 }
 
-async function inTransaction(
-  client: Client,
-  onStep: MoveOptions['onStep'],
-  body: () => Promise<void>,
-): Promise<void> {
+async function inTransaction(client: Client, body: () => Promise<void>): Promise<void> {
   await client.query('begin')
   try {
     await client.query("set local lock_timeout = '5s'")
@@ -194,7 +202,6 @@ async function inTransaction(
     await client.query('set local idle_in_transaction_session_timeout = 0')
     await client.query("set local maintenance_work_mem = '256MB'")
     await body()
-    onStep({ step: 'commit' })
     await client.query('commit')
   } catch (error) {
     await client.query('rollback').catch(() => {})

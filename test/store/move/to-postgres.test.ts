@@ -9,6 +9,7 @@ import {
   readPostgresSchema,
   type SqlClient,
 } from '../../../src/store/postgres/migrate.ts'
+import { connectTo } from '../../../src/store/postgres/connect.ts'
 import { connect } from '../../../src/store/sqlite/database.ts'
 import { readMovedTo } from '../../../src/store/data-dir/moved.ts'
 import { prepareDatabase } from '../../../src/store/data-dir/prepare-database.ts'
@@ -233,6 +234,25 @@ describe.skipIf(!testPostgresUrl)('a move to PostgreSQL', () => {
   })
 
   // All steps from `empty` to `commit` are one transaction of PostgreSQL.
+  test('next to a move from another directory, one of the two is refused and goes on being served', async () => {
+    const opened = await openBoth()
+    const other = connect(copyTemplate(), 1000)
+    const otherClient = await connectTo(opened.url)
+    const results = await Promise.allSettled([
+      moveToPostgres(opened.source, opened.client, quiet),
+      moveToPostgres(other, otherClient, quiet),
+    ])
+    const outcomes = results.map((result) =>
+      result.status === 'fulfilled' ? result.value.outcome : result.reason.reason,
+    )
+    expect(outcomes.toSorted()).toEqual([expect.stringMatching(/^(MOVE_INTERRUPTED|NOT_EMPTY)$/), 'moved'])
+    const areMoved = [opened.source, other].map((source) => readMovedTo(source) !== null)
+    expect(areMoved).toEqual(outcomes.map((outcome) => outcome === 'moved'))
+    other.close()
+    await otherClient.end()
+    await opened.dispose()
+  }, 60_000)
+
   test('interrupted at any step, it is begun again or refused, and never half served', async () => {
     const first = await openBoth()
     const { lines } = await moveAndDie(first.path, first.url, 'never', '')
