@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { Database } from 'bun:sqlite'
+import { mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startServer, type RunningServer } from '../helpers/binary.ts'
 import { logIn, makeServerHome, sendOtp, type TestApp } from '../helpers/webhook-client.ts'
@@ -54,4 +55,21 @@ test.skipIf(!isRoot)('a full disk is told by health and doctor, until there is r
   rmSync(ballast())
   expect(await server.otpd(['health', '--wait', '10s'])).toMatchObject({ exitCode: 0 })
   expect(await send()).toBeDefined()
+})
+
+test.skipIf(!isRoot)('a backup for which there is no room leaves nothing behind', async () => {
+  // More than SQLite keeps in memory while it copies.
+  const database = new Database(join(dataDir, 'otpd.db'))
+  database.run(`insert into meta (name, value)
+    with recursive numbers as (select 1 as number union all select number + 1 from numbers limit 6000)
+    select 'filler ' || number, hex(randomblob(200)) from numbers`)
+  database.run('PRAGMA wal_checkpoint(TRUNCATE)')
+  database.close()
+  const { bavail, bsize } = statfsSync(dataDir)
+  writeFileSync(ballast(), Buffer.alloc(bavail * bsize - 300 * pageBytes))
+  const names = readdirSync(dataDir)
+  const backup = await server.otpd(['backup', join(dataDir, 'copy.db'), '--data-dir', dataDir])
+  expect([backup.exitCode, backup.stderr]).toEqual([6, expect.stringContaining('the disk is full')])
+  expect(readdirSync(dataDir)).toEqual(names)
+  rmSync(ballast())
 })

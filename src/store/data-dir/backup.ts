@@ -124,7 +124,13 @@ export function copyDatabase(
     onStep({ step: 'checking the database', total, unit: 'bytes' })
     requireIntegrity(connection, from)
     onStep({ step: 'copying', file: to, total, unit: 'bytes' })
-    connection.run('VACUUM INTO ?', [to])
+    try {
+      connection.run('VACUUM INTO ?', [to])
+    } catch (error) {
+      // Left on a full disk.
+      rmSync(`${to}-journal`, { force: true })
+      throw error
+    }
   })
   onStep({ step: 'checking the copy' })
   withReadonlyConnection(to, (connection) => requireIntegrity(connection, to))
