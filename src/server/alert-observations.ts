@@ -19,6 +19,7 @@ import {
   freeSpaceCheck,
   goneNodeCheck,
   guardAlertCheck,
+  guardEndText,
   lateBackupChecks,
   openCircuitCheck,
   spentCapCheck,
@@ -60,6 +61,7 @@ export function createSharedObservers(needs: {
           ...spent.flatMap((cap) => toCauses('guard', cap, spentCapCheck(cap))),
         ]
       },
+      describe: guardEndText,
     },
     {
       kind: 'provider',
@@ -90,6 +92,7 @@ export function createSharedObservers(needs: {
           toCauses('conversion', halved.country, conversionCheck(halved)),
         )
       }),
+      describe: (country) => `conversion: ${country}: no longer less than half of the week before`,
     },
     {
       kind: 'node',
@@ -107,6 +110,7 @@ export function createSharedObservers(needs: {
         const disabled = await store.read.webhookEndpoints.listDisabled()
         return disabled.flatMap((endpoint) => toCauses('webhook', endpoint.id, disabledCheck(endpoint)))
       },
+      describe: (id) => `webhook: endpoint ${id} is no longer disabled`,
     },
   ]
 }

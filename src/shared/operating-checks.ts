@@ -74,18 +74,34 @@ export const openCircuitCheck = (
 /** Reports a country with more unverified messages than usual; `pool` is what all countries send beyond their allowances. */
 export const guardAlertCheck = (country: string): Check =>
   warning(
-    'guard alert',
-    `${country === 'pool' ? 'many countries' : country}: more messages than usual are not verified, which may be SMS pumping`,
+    guardAlertName,
+    `${countryText(country)}: more messages than usual are not verified, which may be SMS pumping`,
     `Look at otpd logs --type guard.alert,otp.sent,message.sent; to stop sending there at once: otpd guard deny ${country === 'pool' ? 'COUNTRY' : country}`,
   )
 
+const guardAlertName = 'guard alert'
+const countryText = (country: string) => (country === 'pool' ? 'many countries' : country)
+
+/** Settings of the daily limits of the installation, by the rule of the guard. */
+const capSettings = { TOTAL_DAILY: 'guard.totalPerDay', SPEND_DAILY: 'guard.spendPerDay' } as const
+type Cap = keyof typeof capSettings
+const isCap = (subject: string): subject is Cap => subject in capSettings
+
+const dailyLimitName = 'daily limit'
+
 /** Reports a daily limit of the installation that refuses messages. */
-export const spentCapCheck = (cap: 'TOTAL_DAILY' | 'SPEND_DAILY'): Check =>
+export const spentCapCheck = (cap: Cap): Check =>
   fault(
-    'daily limit',
-    `guard.${cap === 'TOTAL_DAILY' ? 'totalPerDay' : 'spendPerDay'} is used up: codes are refused until 00:00 UTC`,
+    dailyLimitName,
+    `${capSettings[cap]} is used up: codes are refused until 00:00 UTC`,
     'See where they went: otpd analytics --by country; to send more today, raise it in [guard], then: systemctl reload otpd',
   )
+
+/** Describes the state of a country or a daily limit after its alert. */
+export const guardEndText = (subject: string): string =>
+  isCap(subject)
+    ? `${dailyLimitName}: ${capSettings[subject]} refuses no codes`
+    : `${guardAlertName}: ${countryText(subject)}: no more unverified messages than usual`
 
 /** Reports a node that did not stop, and was not seen lately. */
 export const goneNodeCheck = ({ name, seenAt }: { name: string; seenAt: number }, nowMs: number): Check =>

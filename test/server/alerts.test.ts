@@ -272,6 +272,7 @@ describeEachDatabase('a day with every fault', (database) => {
       expect(ends).toContain('disk space: 50.0 GB free')
       expect(ends).toContain('provider main: circuit closed')
       expect(ends).toContain('nodes: b runs')
+      expect(ends).toContain('guard alert: DE: no more unverified messages than usual')
       expect(ends.filter((text: string) => text.startsWith('backups: the last one is '))).toHaveLength(1)
       expect(await store.read.alerts.list()).toEqual([])
       expect(await store.read.alerts.listNotices()).toEqual([])
@@ -322,6 +323,16 @@ describeEachDatabase('a day with every fault', (database) => {
     expect(await observe()).toEqual(['critical'])
     clock.advance(hourMs)
     expect(await observe()).toEqual([])
+  })
+
+  test.each([
+    ['guard', 'DE', 'guard alert: DE: no more unverified messages than usual'],
+    ['guard', 'pool', 'guard alert: many countries: no more unverified messages than usual'],
+    ['guard', 'TOTAL_DAILY', 'daily limit: guard.totalPerDay refuses no codes'],
+    ['conversion', 'DE', 'conversion: DE: no longer less than half of the week before'],
+    ['webhook', 'whk_1', 'webhook: endpoint whk_1 is no longer disabled'],
+  ] as const)('says of a %s alert of %s that is over: %s', (kind, subject, expected) => {
+    expect(observerOf(kind)?.describe?.(subject)).toBe(expected)
   })
 
   test('does not judge a day before its codes can be entered', async () => {
