@@ -87,9 +87,11 @@ export function codeStep(view: FormView & { request: OtpRequest }): Markup {
   const { texts } = language
   const canChange = opened.session.phone === null
   const shown = canChange ? formatPhone(request.phone) : maskPhone(request.phone)
+  // No provider has taken the message yet.
+  const state = request.deliveryStatus === 'queued' ? texts.willSend : texts.sent
   return markup`${form(
     view,
-    markup`<p>${withPhone(texts.sent, shown)}</p>
+    markup`<p>${withPhone(state, shown)}</p>
 <label for="code">${texts.code}</label>
 <input id="code" name="code" dir="ltr" inputmode="numeric" autocomplete="one-time-code" maxlength="12" required${fault(notice, 'code')} autofocus>
 ${primary('verify', texts.verify)}`,

@@ -96,6 +96,19 @@ test('says that a message could not be delivered, and lets the user correct the 
   expect((await visitor.submit({ action: 'send', phone: newPhone() })).text).toContain('name="code"')
 })
 
+test('says that a code will be sent while no provider takes it', async () => {
+  const { visitor } = await visit()
+  const phone = newPhone()
+  provider.setHandler(() => new Response(null, { status: 503 }))
+  const waiting = await visitor.submit({ action: 'send', phone })
+  expect(waiting.text).toContain('<p>We will send a code to ')
+  expect(waiting.text).not.toContain('We sent a code')
+  expect(waiting.text).toContain('name="code"')
+  accept()
+  service.clock.advance(30_000)
+  expect((await visitor.submit({ action: 'resend' })).text).toContain('<p>We sent a code to ')
+})
+
 test('says that the guard sends nothing to a phone', async () => {
   accept()
   const { visitor } = await visit()
