@@ -94,7 +94,7 @@ export const emailQuestion: Question = {
 export const totpQuestion: Question = {
   label: 'Code',
   flag: '--totp CODE',
-  hint: 'of your authenticator app, or a recovery code',
+  hint: 'the code of your authenticator app, or a recovery code',
 }
 
 /** Reads a password from standard input, without the newline that `echo` adds, or prompts for it without echo. */

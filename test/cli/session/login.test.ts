@@ -93,7 +93,7 @@ describe('login', () => {
       requireTotp()
       const result = await login([], { answers: ['ada@example.com', 'correct horse battery', '123456'] })
       expect(result).toMatchObject({ exitCode: 0 })
-      expect(result.questions.at(-1)).toBe('Code (of your authenticator app, or a recovery code): ')
+      expect(result.questions.at(-1)).toBe('Code (the code of your authenticator app, or a recovery code): ')
       expect(form()).toMatchObject({ password: 'correct horse battery', totp: '123456' })
     })
 
