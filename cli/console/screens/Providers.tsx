@@ -1,6 +1,7 @@
 import { Box } from 'ink'
 import { reasonWords } from '../../client/log-lines.ts'
 import type { ProviderState } from '../../client/resources.ts'
+import { recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { ListTable } from '../components/ListTable.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
@@ -67,10 +68,11 @@ function ProviderList({ width, height, providers, open }: ListProps) {
       cell: (provider) => circuitSpan(provider, theme, nowMs),
     },
     {
-      title: 'FAILURE',
+      title: 'LAST FAILURE',
       width: 13,
       dropPriority: 3,
-      cell: ({ failure }) => reasonWords(failure ?? '-'),
+      cell: ({ failure, recentRefusals: [newest] = [] }) =>
+        failure !== null ? reasonWords(failure) : newest ? recentTime(newest.at, nowMs) : '-',
     },
     { title: 'KIND', width: 12, grow: 1, maxWidth: 30, dropPriority: 4, cell: ({ title }) => title },
     {

@@ -34,6 +34,22 @@ test('names the failure of a provider in full on 80 columns', async () => {
   await server.stop()
 })
 
+test('shows when a provider without a failure last refused a message', async () => {
+  const ready = { ...provider, circuit: 'closed', failure: null }
+  const server = createScriptedServer(({ path }) =>
+    path.startsWith('/v1/providers')
+      ? pageResponse(ready, { ...ready, name: 'spare', recentRefusals: [] })
+      : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
+  )
+  const app = renderConsole(<App />, { serverUrl: server.url, columns: 80 })
+  app.console.go('providers')
+  await app.waitForText(/STATE +LAST FAILURE/)
+  await app.waitForText(/main .*ready +\d\d[:-]\d\d/)
+  await app.waitForText(/spare .*ready +- /)
+  app.close()
+  await server.stop()
+})
+
 test('opens a provider with its state, its test and the messages that it refused', async () => {
   const server = createScriptedServer(({ path }) =>
     path.startsWith('/v1/providers') ? pageResponse(provider) : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
