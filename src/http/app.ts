@@ -25,7 +25,12 @@ import type { TemplateService } from '../domain/apps/templates.ts'
 import type { PhoneService } from '../domain/upkeep/phone-service.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
 import type { CallTurns } from './call-turns.ts'
-import { createErrorPresenter, facadeRoutes, type FacadeServices } from './compat/facades.ts'
+import {
+  createErrorPresenter,
+  facadeRoutes,
+  type FacadeServices,
+  type PresentError,
+} from './compat/facades.ts'
 import { createRouteErrors, listShadowed } from './route-errors.ts'
 import type { ReadIdempotency } from './idempotency.ts'
 import { docsRoutes } from './docs.ts'
@@ -34,7 +39,7 @@ import type { WebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import type { WebhookEndpointService } from '../domain/webhooks/endpoints.ts'
 import type { WebhookTester } from '../domain/webhooks/test-event.ts'
 import { pageRoutes, type PageServices } from './page/routes.ts'
-import { internalMessage, toServiceError } from './errors.ts'
+import { internalMessage, toErrorResponse, toServiceError } from './errors.ts'
 import type { Paginate } from './pagination.ts'
 import { bodyBytesMax, payloadTooLarge } from './json-body.ts'
 import { isSafeMethod, refuseAmbiguousQuery } from './urls.ts'
@@ -233,6 +238,17 @@ export const securityHeaders = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 }
+
+/** Creates the error responses of a listener, for requests that do not reach the application. */
+export const createErrorResponder =
+  ({ newId, presentError = toErrorResponse }: { newId: NewId; presentError?: PresentError | undefined }) =>
+  (error: ServiceError, path = '', traceId = newId('req')) => {
+    const { status, headers, body } = presentError(error, traceId, path)
+    return Response.json(body, {
+      status,
+      headers: { ...securityHeaders, 'x-request-id': traceId, ...headers },
+    })
+  }
 
 /**
  * Routes that take an application's secrets, a provider's callbacks or hooks, and those of façades. Only servers call them, so

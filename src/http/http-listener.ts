@@ -1,9 +1,9 @@
 import { ServiceError } from '../domain/model/errors.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import { isSafeMethod } from './urls.ts'
-import { securityHeaders } from './app.ts'
+import { createErrorResponder, securityHeaders } from './app.ts'
 import type { PresentError } from './compat/facades.ts'
-import { internalMessage, toErrorResponse } from './errors.ts'
+import { internalMessage } from './errors.ts'
 import { createTurnLimit } from '../world/event-loop-turns.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
@@ -39,15 +39,8 @@ export function listenHttp(
   address: { host: string; port: number },
   needs: HttpListenerNeeds,
 ): { url: string; stop(): Promise<void> } {
-  const { newId, onBug, presentError = toErrorResponse, world = systemWorld } = needs
-  const refuse = (error: ServiceError, path: string, traceId = newId('req')) => {
-    const { status, headers, body } = presentError(error, traceId, path)
-    return Response.json(body, {
-      status,
-      headers: { ...securityHeaders, 'x-request-id': traceId, ...headers },
-    })
-  }
-
+  const { newId, onBug, world = systemWorld } = needs
+  const refuse = createErrorResponder(needs)
   const waitForTurn = createTurnLimit(world)
   const respond = async (request: Request): Promise<Response> => {
     await waitForTurn()

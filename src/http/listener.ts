@@ -2,9 +2,9 @@ import type { AnyElysia } from 'elysia'
 import { invalidField, ServiceError } from '../domain/model/errors.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import type { CertificatePair } from '../tls/pair.ts'
-import { securityHeaders } from './app.ts'
+import { createErrorResponder, securityHeaders } from './app.ts'
 import type { PresentError } from './compat/facades.ts'
-import { internalMessage, toErrorResponse } from './errors.ts'
+import { internalMessage } from './errors.ts'
 import { createTurnLimit } from '../world/event-loop-turns.ts'
 import { judgePath, rawPathRoutes } from './urls.ts'
 import { observeRequests, type CompletedRequest } from './request-log.ts'
@@ -76,25 +76,12 @@ const canSharePort = process.platform === 'linux'
 export function listen(
   address: { host: string; port: number },
   app: AnyElysia,
-  {
-    newId,
-    onBug,
-    onArrival,
-    onResponse,
-    presentError = toErrorResponse,
-    tls,
-    world = systemWorld,
-  }: ListenerNeeds,
+  needs: ListenerNeeds,
 ): Listener {
+  const { newId, onBug, onArrival, onResponse, tls, world = systemWorld } = needs
   const { monotonic, timers } = world
   const handle = app.compile().fetch
-  const toResponse = (error: ServiceError, path = '', traceId = newId('req')) => {
-    const { status, headers, body } = presentError(error, traceId, path)
-    return Response.json(body, {
-      status,
-      headers: { ...securityHeaders, 'x-request-id': traceId, ...headers },
-    })
-  }
+  const toResponse = createErrorResponder(needs)
   /** Bun's request for each rewritten one. */
   const originalRequests = new WeakMap<Request, Request>()
   const respond = (request: IncomingRequest) => {
