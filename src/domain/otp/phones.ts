@@ -184,7 +184,7 @@ export const pseudonymHashes = (keys: PhoneKeys, owned: OwnedPhone): string[] =>
   })
 
 /** Brings the contexts to the newest version of their key. */
-const upgradeContexts = (keys: PhoneKeys, record: PhoneRecord): PhoneRecord => ({
+export const upgradeContexts = (keys: Pick<Keys, 'context'>, record: PhoneRecord): PhoneRecord => ({
   ...record,
   contexts: record.contexts.map((one) => ({ ...one, hash: upgradeContext(keys, one.hash) })),
 })

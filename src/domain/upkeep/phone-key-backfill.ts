@@ -1,7 +1,7 @@
-import { upgradeContext } from '../model/context.ts'
 import type { Keys } from '../model/keys.ts'
 import { upgradeOwnedPhoneHash } from '../model/phone-record.ts'
 import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
+import { upgradeContexts } from '../otp/phones.ts'
 import type { LoadedPhone } from '../store/phones.ts'
 import type { Stores } from '../store/store.ts'
 import type { Backfill } from './backfills.ts'
@@ -17,9 +17,8 @@ export const createPhoneBackfills = (keys: Pick<Keys, 'context' | 'phone' | 'pse
         const newest = upgradeOwnedPhoneHash(keys, current.hash)
         if (newest === current.hash) return
         const { record } = current
-        const contexts = record.contexts.map((one) => ({ ...one, hash: upgradeContext(keys, one.hash) }))
         await tx.phones.delete(current)
-        await tx.phones.save(await tx.phones.load(newest, record), { ...record, contexts })
+        await tx.phones.save(await tx.phones.load(newest, record), upgradeContexts(keys, record))
       },
     ),
   },
