@@ -64,14 +64,13 @@ export function withLoginMetrics(
 export function watchDelivery(
   metrics: ServerMetrics,
   messaging: Pick<Messaging, 'listCircuits'>,
-  store: Store<'otpDeliveries'>,
+  store: Store<'messages'>,
   leadership: Pick<Leadership, 'isLeader'>,
 ): void {
   metrics?.watchDelivery({
     circuits: messaging.listCircuits,
     // Those of all nodes: only one may count them.
-    pendingMessages: async () =>
-      leadership.isLeader() ? store.read.otpDeliveries.countPending(backlogMax) : 0,
+    pendingMessages: async () => (leadership.isLeader() ? store.read.messages.countPending(backlogMax) : 0),
   })
 }
 

@@ -15,7 +15,7 @@ export function createDeadlineStore(connection: Connection): DeadlineStore {
   const { database, executor } = connection
   const {
     otpRequests,
-    otpDeliveries,
+    messages,
     webhookDeliveries,
     webhookEndpoints,
     phoneCheckBudgets,
@@ -89,11 +89,7 @@ export function createDeadlineStore(connection: Connection): DeadlineStore {
         isPendingAt(now),
       )
       for (const column of ['nextAttemptAt', 'reportDueAt'] as const)
-        await update(
-          otpDeliveries,
-          { [column]: back(otpDeliveries[column]) },
-          isNotNull(otpDeliveries[column]),
-        )
+        await update(messages, { [column]: back(messages[column]) }, isNotNull(messages[column]))
       const { nextAttemptAt } = webhookDeliveries
       await update(webhookDeliveries, { nextAttemptAt: back(nextAttemptAt) }, isNotNull(nextAttemptAt))
       const { dueAt, failingSince } = webhookEndpoints

@@ -6,7 +6,7 @@ import { textParam } from './engine/query-params.ts'
 
 /** Stores when providers hear how the requests of their messages ended: a column of the outbox of messages. */
 export function createOutcomeReportQueue({ database, executor }: Connection): OutcomeReportQueue {
-  const { otpDeliveries: messages } = database.tables
+  const { messages } = database.tables
   const key = { requestId: messages.requestId, messageNumber: messages.messageNumber }
 
   const findNextDue = database.prepare(() =>

@@ -8,7 +8,7 @@ import { selectAnyBudget } from './check-budgets.ts'
 import type { Connection } from './engine/connection.ts'
 import { idempotencyRow, openAnswer } from './idempotency.ts'
 import { createRuleLookup, type RuleCache } from './list-rules.ts'
-import { toMessage } from './otp-deliveries.ts'
+import { toMessage } from './messages.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
 import { toSession } from './otp-sessions.ts'
 import { toLoadedPhone } from './phone-rows.ts'
@@ -26,7 +26,7 @@ export type LoadQueries = ReturnType<typeof createLoadQueries>
 export function createLoadQueries(connection: Connection, ruleCache: RuleCache) {
   const { database, executor, sealing } = connection
   const { tables, postgres } = database
-  const { applications, developers, otpRequests, otpDeliveries, phones, idempotencyKeys } = tables
+  const { applications, developers, otpRequests, messages, phones, idempotencyKeys } = tables
   const { webhookEndpoints: endpoints, counters, guardRules, relayedMessages, otpSessions } = tables
   if (!postgres) throw new Error('groups of calls are read on PostgreSQL only')
 
@@ -60,9 +60,9 @@ export function createLoadQueries(connection: Connection, ruleCache: RuleCache) 
   const lockMessages = database.prepare(() =>
     executor
       .select()
-      .from(otpDeliveries)
-      .where(isAny(otpDeliveries.requestId, 'ids'))
-      .orderBy(otpDeliveries.requestId, locking(otpDeliveries.messageNumber)),
+      .from(messages)
+      .where(isAny(messages.requestId, 'ids'))
+      .orderBy(messages.requestId, locking(messages.messageNumber)),
   )
   const selectPhones = () => executor.select().from(phones).where(isAny(phones.phoneHash, 'hashes'))
   const findPhones = database.prepare(selectPhones)

@@ -16,7 +16,7 @@ export function createRetentionStore(connection: Connection): RetentionStore {
   const {
     retentionCheckpoints: checkpoints,
     otpRequests: requests,
-    otpDeliveries,
+    messages,
     inboxMessages,
     idempotencyKeys,
     events,
@@ -114,7 +114,7 @@ export function createRetentionStore(connection: Connection): RetentionStore {
     },
 
     async deleteMessages(requestIds) {
-      await onTable(executor, otpDeliveries).delete(inArray(otpDeliveries.requestId, [...requestIds]))
+      await onTable(executor, messages).delete(inArray(messages.requestId, [...requestIds]))
       const inbox = onTable(executor, inboxMessages)
       noteDeletedMessages(database, await inbox.take(inArray(inboxMessages.requestId, [...requestIds])))
     },

@@ -12,7 +12,7 @@ import { prepareFindSync } from './engine/on-table.ts'
 import type { Sealing } from './engine/sealing.ts'
 import { openAnswer } from './idempotency.ts'
 import { openRules } from './list-rules.ts'
-import { toMessage } from './otp-deliveries.ts'
+import { toMessage } from './messages.ts'
 import { toOtpRequest } from './otp-request-rows.ts'
 import { toSession } from './otp-sessions.ts'
 import { createPhoneLookup, toLoadedPhone } from './phone-rows.ts'
@@ -26,7 +26,7 @@ import { parseSubscriber, selectSubscribers } from './webhook-endpoints.ts'
 export function createSqliteRows(connection: Connection, sqlite: SqliteParts, clock: Clock): StoredRows {
   const { database, executor, sealing } = connection
   const { tables } = database
-  const { applications, guardRules, otpDeliveries: messages, webhookEndpoints: endpoints } = tables
+  const { applications, guardRules, messages, webhookEndpoints: endpoints } = tables
   const p = sql.placeholder
 
   const { id, status, credentialsVersion } = applications

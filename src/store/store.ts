@@ -24,7 +24,7 @@ import { createBackfillStore } from './backfills.ts'
 import { createLeaseStore } from './leases.ts'
 import { createListRuleStore, type RuleCache } from './list-rules.ts'
 import { createLoginAttemptStore } from './login-attempts.ts'
-import { createOtpDeliveryStore } from './otp-deliveries.ts'
+import { createMessageStore } from './messages.ts'
 import { createOtpRequestStore } from './otp-requests.ts'
 import { createOtpSessionStore } from './otp-sessions.ts'
 import { createPageStore } from './pages.ts'
@@ -116,7 +116,7 @@ export function createStore(database: Database, needs: StoreNeeds): Store {
       listRules: createListRuleStore(connection),
       loginAttempts: createLoginAttemptStore(connection),
       oldIdentities: createOldIdentityStore(connection),
-      otpDeliveries: createOtpDeliveryStore(connection),
+      messages: createMessageStore(connection),
       otpRequests: createOtpRequestStore(connection),
       otpSessions: createOtpSessionStore(connection),
       pages: createPageStore(connection),

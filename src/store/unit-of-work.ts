@@ -181,8 +181,8 @@ export function createUnitOfWork(
     )
     if (messages.size > 0) {
       const changed = valuesInKeyOrder(messages).map((own) => own.lists())
-      tx.otpDeliveries.insert(changed.flatMap((own) => own.added))
-      tx.otpDeliveries.update(changed.flatMap((own) => own.updated))
+      tx.messages.insert(changed.flatMap((own) => own.added))
+      tx.messages.update(changed.flatMap((own) => own.updated))
     }
     if (relayed.size() > 0) await saveEach(relayed, tx.relayedMessages)
     if (phones.size > 0) await savePhones()

@@ -67,8 +67,8 @@ describeEachDatabase('the outcome of a request', (database) => {
   const statusOf = (messageId: string | undefined) => carrier.verifications.get(messageId ?? '')?.status
   const reports = () => carrier.calls.filter(({ body }) => body.startsWith('Status=')).length
   const dueTimes = async (requestId: string) => {
-    const { otpDeliveries } = service.database.tables
-    const rows = await service.database.read.select().from(otpDeliveries)
+    const { messages } = service.database.tables
+    const rows = await service.database.read.select().from(messages)
     return rows.filter((row) => row.requestId === requestId).map(({ reportDueAt }) => reportDueAt)
   }
 
@@ -173,7 +173,7 @@ describeEachDatabase('the outcome of a request', (database) => {
     const store = createStore(database(), { keys: testKeys })
     const now = service.clock.now() + dayMs
     const claim = () =>
-      store.write((tx) => tx.otpDeliveries.reports.claim({ now, leaseUntil: now + hourMs, limit: 1_000 }))
+      store.write((tx) => tx.messages.reports.claim({ now, leaseUntil: now + hourMs, limit: 1_000 }))
     const claimed = (await Promise.all(Array.from({ length: 8 }, claim))).flat()
     const ours = claimed.filter((key) => requestIds.includes(key.requestId))
     expect(ours.map(({ requestId }) => requestId).toSorted()).toEqual(requestIds.toSorted())
@@ -186,17 +186,17 @@ describeEachDatabase('the outcome of a request', (database) => {
     const now = service.clock.now() + dayMs
     const leaseUntil = now + hourMs
     const [key] = await store.write((tx) =>
-      tx.otpDeliveries.reports.claim({ now, leaseUntil, limit: 1, requestIds: [requestId] }),
+      tx.messages.reports.claim({ now, leaseUntil, limit: 1, requestIds: [requestId] }),
     )
     if (!key) throw new Error('nothing was due')
     const dueAt = now + minuteMs
     await store.write(async (tx) => {
-      const loaded = await tx.otpDeliveries.load(key)
-      if (loaded) tx.otpDeliveries.update([{ ...loaded.message, reportDueAt: dueAt }])
+      const loaded = await tx.messages.load(key)
+      if (loaded) tx.messages.update([{ ...loaded.message, reportDueAt: dueAt }])
     })
-    await store.write((tx) => tx.otpDeliveries.reports.endLease(key, leaseUntil, null))
+    await store.write((tx) => tx.messages.reports.endLease(key, leaseUntil, null))
     expect(await dueTimes(requestId)).toEqual([dueAt])
-    await store.write((tx) => tx.otpDeliveries.reports.endLease(key, dueAt, null))
+    await store.write((tx) => tx.messages.reports.endLease(key, dueAt, null))
     expect(await dueTimes(requestId)).toEqual([null])
   })
 

@@ -164,7 +164,7 @@ export const sabotages: readonly Sabotage[] = [
   // Delivery.
   ...inFile(
     'domain/otp/settle.ts',
-    ['delivery/core', 'delivery/receipts', 'store/otp-deliveries'],
+    ['delivery/core', 'delivery/receipts', 'store/messages'],
     [
       [
         'a message of another sender is settled',
@@ -307,8 +307,8 @@ export const sabotages: readonly Sabotage[] = [
     ],
   ),
   ...inFile(
-    'store/otp-deliveries.ts',
-    ['store/otp-deliveries'],
+    'store/messages.ts',
+    ['store/messages'],
     [
       [
         'a worker sleeps through leases that end',

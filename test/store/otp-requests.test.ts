@@ -40,7 +40,7 @@ describeEachDatabase('concurrent operations on one request', (database, kind) =>
       return [error.code, error.reason].filter(Boolean).join(' ')
     })
   }
-  const rowsOf = async (table: 'events' | 'otpDeliveries') =>
+  const rowsOf = async (table: 'events' | 'messages') =>
     (await readOpened(database(), table)).filter(({ requestId }) => requestId === id)
   const eventTypes = async () => (await rowsOf('events')).map(({ type }) => String(type)).toSorted()
 
@@ -107,7 +107,7 @@ describeEachDatabase('concurrent operations on one request', (database, kind) =>
       const tooSoon = outcomes.filter((outcome) => outcome === 'RATE_LIMITED RESEND_TOO_SOON').length
       expect(tooSoon).toBeLessThanOrEqual(resends)
       expect(outcomes.filter((outcome) => outcome === closed)).toHaveLength(5 - resends - tooSoon)
-      const messages = await rowsOf('otpDeliveries')
+      const messages = await rowsOf('messages')
       expect(messages.map(({ messageNumber }) => messageNumber).toSorted()).toEqual(
         resends === 1 ? [0, 1] : [0],
       )
@@ -124,10 +124,7 @@ describeEachDatabase('concurrent operations on one request', (database, kind) =>
     )
     expect(outcomes.toSorted()).toEqual(['ok', ...Array(9).fill('RATE_LIMITED RESEND_TOO_SOON')].toSorted())
     expect(await find()).toMatchObject({ resends: 1, sentAt: service.clock.now() })
-    const messages = (await rowsOf('otpDeliveries')).map(({ messageNumber, status }) => [
-      messageNumber,
-      status,
-    ])
+    const messages = (await rowsOf('messages')).map(({ messageNumber, status }) => [messageNumber, status])
     expect(messages.toSorted()).toEqual([
       [0, 'void'],
       [1, 'pending'],
@@ -180,7 +177,7 @@ describeEachDatabase('concurrent operations on one request', (database, kind) =>
   test('end an attempt to deliver it in any order with a verification', async () => {
     const code = await otp.code(id)
     await Promise.all([otp.verify(application, id, code), otp.attempt(otp.firstClaim(id), accepted('one'))])
-    const [message] = await rowsOf('otpDeliveries')
+    const [message] = await rowsOf('messages')
     // Void if the code was verified before the attempt began.
     expect(['sent', 'void']).toContain(message?.['status'] as string)
     const isSent = message?.['status'] === 'sent'

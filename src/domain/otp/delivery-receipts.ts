@@ -27,7 +27,7 @@ type ReceiptNeeds = {
 
 /** Applies the delivery receipts of providers. */
 export function createDeliveryReceipts(
-  needs: ReceiptNeeds & { store: Store<'earlyReceipts' | 'leases' | 'otpDeliveries'> },
+  needs: ReceiptNeeds & { store: Store<'earlyReceipts' | 'leases' | 'messages'> },
 ) {
   const { store, clock, newId, delivery, guard, onReopened } = needs
 
@@ -72,8 +72,7 @@ export function createDeliveryReceipts(
     if (isReopened) onReopened()
   }
 
-  const find = (provider: string, receipt: Receipt) =>
-    store.read.otpDeliveries.findForReceipt(provider, receipt)
+  const find = (provider: string, receipt: Receipt) => store.read.messages.findForReceipt(provider, receipt)
 
   /**
    * Keeps a receipt whose message is not known, and looks for the message again: the attempt may have ended meanwhile. An

@@ -34,7 +34,7 @@ import type { Change } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 
 type MessageAttemptsNeeds = {
-  store: Store<'leases' | 'otpDeliveries'>
+  store: Store<'leases' | 'messages'>
   clock: Clock
   newId: NewId
   keys: Keys
@@ -183,7 +183,7 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
     outgoing?: LoadedMessage,
   ): Promise<Rejected | undefined> {
     try {
-      const loaded = outgoing ?? (await store.read.otpDeliveries.load(claim))
+      const loaded = outgoing ?? (await store.read.messages.load(claim))
       return loaded && (await dispatchAndSettle(claim, loaded, pendingResult))
     } catch (error) {
       onError(error)
@@ -257,7 +257,7 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
 
     /** Reads how long it takes until a message may be leased, or an outcome stored; infinite if none is pending. */
     untilDueMs: async (): Promise<number> =>
-      unstored.size > 0 ? 0 : ((await store.read.otpDeliveries.nextDueAt()) ?? Infinity) - clock.now(),
+      unstored.size > 0 ? 0 : ((await store.read.messages.nextDueAt()) ?? Infinity) - clock.now(),
 
     /** Reports commits: see `Store.changes`. */
     changes: store.changes,
@@ -268,7 +268,7 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
         async (tx) => {
           const now = await tx.leases.now()
           const leaseUntil = now + messageLeaseMs
-          return tx.otpDeliveries.claim({ owner, now, leaseUntil, permits: permits.fork() })
+          return tx.messages.claim({ owner, now, leaseUntil, permits: permits.fork() })
         },
         { isUrgent: true },
       ),
@@ -276,7 +276,7 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
     /**
      * Releases leases of a previous run. Call before serving, and only if no other process uses the database.
      */
-    releaseAllLeases: (): Promise<void> => store.write((tx) => tx.otpDeliveries.releaseAll()),
+    releaseAllLeases: (): Promise<void> => store.write((tx) => tx.messages.releaseAll()),
   }
 }
 

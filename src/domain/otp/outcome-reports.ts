@@ -27,7 +27,7 @@ const reportLifetimeMs = dayMs
 const pricePauseMs = 2 * minuteMs
 
 type OutcomeReportNeeds = {
-  store: Store<'leases' | 'otpDeliveries'>
+  store: Store<'leases' | 'messages'>
   clock: Clock
   keys: Keys
   delivery: Delivery
@@ -72,16 +72,15 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
     const { claimed, leaseUntil } = await store.write(async (tx) => {
       const now = await tx.leases.now()
       const query = { now, leaseUntil: now + leaseMs, limit: batchSize }
-      const asked =
-        requestIds.length > 0 ? await tx.otpDeliveries.reports.claim({ ...query, requestIds }) : []
-      const due = await tx.otpDeliveries.reports.claim(query)
+      const asked = requestIds.length > 0 ? await tx.messages.reports.claim({ ...query, requestIds }) : []
+      const due = await tx.messages.reports.claim(query)
       return { claimed: [...asked, ...due], leaseUntil: query.leaseUntil }
     })
     for (const id of requestIds) prompt.delete(id)
     const dueTimes = await reportAll(claimed)
     if (dueTimes.length === 0) return prompt.size > 0
     await store.write(async (tx) => {
-      for (const [key, dueAt] of dueTimes) await tx.otpDeliveries.reports.endLease(key, leaseUntil, dueAt)
+      for (const [key, dueAt] of dueTimes) await tx.messages.reports.endLease(key, leaseUntil, dueAt)
     })
     return claimed.length >= batchSize || prompt.size > 0
   }
@@ -89,7 +88,7 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
   /** Reads how long it takes until a report is due; infinite if there is none, or no provider takes it. */
   async function untilDueMs(): Promise<number> {
     if (!needs.takesReports()) return Infinity
-    return ((await store.read.otpDeliveries.reports.nextDueAt()) ?? Infinity) - clock.now()
+    return ((await store.read.messages.reports.nextDueAt()) ?? Infinity) - clock.now()
   }
 
   async function reportAll(claimed: readonly MessageKey[]): Promise<Array<[MessageKey, number | null]>> {
@@ -97,7 +96,7 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
     const waiting = [...claimed]
     const work = async () => {
       for (let key = waiting.shift(); key; key = waiting.shift()) {
-        const loaded = await store.read.otpDeliveries.load(key)
+        const loaded = await store.read.messages.load(key)
         dueTimes.push([key, loaded ? await reportMessage(loaded) : null])
       }
     }
@@ -139,7 +138,7 @@ export function createOutcomeReports(needs: OutcomeReportNeeds) {
     if (provider === null || messageId === null) return null
     const now = clock.now()
     // A network that has one verification for a phone at a time hears the outcome of its newest code.
-    if (await store.read.otpDeliveries.reports.hasLaterMessage(message)) return null
+    if (await store.read.messages.reports.hasLaterMessage(message)) return null
     const result = await delivery.report(provider, {
       requestId: request.id,
       messageId,

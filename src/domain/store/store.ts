@@ -16,7 +16,7 @@ import type { BackfillStore } from './backfills.ts'
 import type { ListRuleStore } from './list-rules.ts'
 import type { LeaseStore } from './leases.ts'
 import type { LoginAttemptStore } from './login-attempts.ts'
-import type { OtpDeliveryStore } from './otp-deliveries.ts'
+import type { MessageStore } from './messages.ts'
 import type { ChangeStore, Operation } from './operation.ts'
 import type { OtpSessionStore } from './otp-sessions.ts'
 import type { OtpRequestStore } from './otp-requests.ts'
@@ -66,7 +66,7 @@ export type Stores = {
   listRules: ListRuleStore
   loginAttempts: LoginAttemptStore
   oldIdentities: OldIdentityStore
-  otpDeliveries: OtpDeliveryStore
+  messages: MessageStore
   otpRequests: OtpRequestStore
   otpSessions: OtpSessionStore
   pages: PageStore

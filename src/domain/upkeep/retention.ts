@@ -49,7 +49,7 @@ type SweptTables =
   | 'inbox'
   | 'listRules'
   | 'loginAttempts'
-  | 'otpDeliveries'
+  | 'messages'
   | 'otpRequests'
   | 'otpSessions'
   | 'phones'
@@ -219,7 +219,7 @@ export function createRetention(needs: {
       deletionStep((tx) => tx.inbox.deleteOldest(now - inboxLifetimeMs, batchSize)),
       deletionStep((tx) => tx.idempotency.deleteOldest(now - idempotencyLifetimeMs, batchSize)),
       deletionStep((tx) => tx.rateLimits.deleteOldest(now - admissionLifetimeMs, batchSize)),
-      deletionStep((tx) => tx.otpDeliveries.deleteOldest(now - messageLifetimeMs, batchSize)),
+      deletionStep((tx) => tx.messages.deleteOldest(now - messageLifetimeMs, batchSize)),
       deletionStep((tx) => tx.guard.deleteOldDecisions(now, batchSize)),
       deleteUnusedCounts(now, batchSize),
       deletionStep((tx) => deleteExpiredRules(tx, now, batchSize)),

@@ -69,7 +69,7 @@ describeEachDatabase('costs', (database) => {
 
   const send = async (phone: string) => (await otp.sendOrThrow(app, { phone })).requestId
   const findMessage = async (requestId: string) =>
-    (await service.store.read.otpDeliveries.load({ requestId, messageNumber: 0 }))?.message
+    (await service.store.read.messages.load({ requestId, messageNumber: 0 }))?.message
   const list = async (query: string) =>
     (await service.request<Item[]>('GET', `/v1/analytics/breakdown?${query}`, { as: owner })).data
 

@@ -3,7 +3,7 @@ import type { Channel, Environment } from '../../../shared/otp-values.ts'
 
 /** Messages that providers get, with receipts that came early, and providers whose circuit is open. */
 export function defineDeliveryTables(c: ColumnKit) {
-  const otpDeliveries = c.table('otp_deliveries', {
+  const messages = c.table('otp_deliveries', {
     requestId: c.text('request_id').notNull(),
     messageNumber: c.integer('message').notNull(),
     channels: c.text('channels').notNull(),
@@ -62,5 +62,5 @@ export function defineDeliveryTables(c: ColumnKit) {
     chargedPrice: c.timestampMs('charged_price'),
   })
 
-  return { otpDeliveries, providerCircuits, earlyReceipts, relayedMessages }
+  return { messages, providerCircuits, earlyReceipts, relayedMessages }
 }

@@ -5,7 +5,7 @@ import type { OutcomeReportQueue } from './outcome-report-queue.ts'
 import type { DeleteOldest } from './delete-oldest.ts'
 
 /** Transactional outbox of messages to phones. Holds neither codes nor texts, which each attempt derives. */
-export type OtpDeliveryStore = {
+export type MessageStore = {
   /** Reports of how requests ended, to the providers of their messages. */
   readonly reports: OutcomeReportQueue
 

@@ -43,7 +43,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     const { requestId } = await otp.send(application, { phone: `+1415${2_000_000 + numbers++}` })
     return { requestId, messageNumber: 0, owner: 'me', attempt: 1 }
   }
-  const find = async (key: MessageKey) => (await store.read.otpDeliveries.load(key))?.message
+  const find = async (key: MessageKey) => (await store.read.messages.load(key))?.message
   const findRequest = ({ requestId }: MessageKey) => store.read.otpRequests.find(requestId)
   const claim = (owner: string, key: MessageKey) =>
     worker(owner)
@@ -51,7 +51,7 @@ describeEachDatabase('the outbox of messages', (database) => {
       .then((claimed) => claimed.find(({ requestId }) => requestId === key.requestId))
 
   test('says when a message may next be leased: once it is due, and its lease has ended', async () => {
-    const nextDueAt = () => store.read.otpDeliveries.nextDueAt()
+    const nextDueAt = () => store.read.messages.nextDueAt()
     expect(await nextDueAt()).toBeUndefined()
     const leased = await send()
     expect(await nextDueAt()).toBe(service.clock.now() + messageLeaseMs)
@@ -179,7 +179,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     await otp.resend(application, { requestId: first.requestId })
     await otp.attempt({ ...first, messageNumber: 1 }, accepted(null))
     const findMessageNumber = async (provider: string, messageId: string | null, requestId: string | null) =>
-      (await store.read.otpDeliveries.findForReceipt(provider, { messageId, requestId }))?.messageNumber
+      (await store.read.messages.findForReceipt(provider, { messageId, requestId }))?.messageNumber
     expect(await findMessageNumber('main', 'by-id', null)).toBe(0)
     expect(await findMessageNumber('main', 'two', first.requestId)).toBe(1)
     expect(await findMessageNumber('main', null, first.requestId)).toBe(1)
@@ -234,7 +234,7 @@ describeEachDatabase('the outbox of messages', (database) => {
 
   test('names an attempt that did not end until a provider is asked again', async () => {
     const message = await send()
-    await store.write((tx) => tx.otpDeliveries.releaseAll())
+    await store.write((tx) => tx.messages.releaseAll())
     for (let attempt = 2; attempt < 4; attempt++) {
       const claimed = await claim('other', message)
       expect(claimed).toMatchObject({ attempt, isInterrupted: true })
@@ -250,10 +250,10 @@ describeEachDatabase('the outbox of messages', (database) => {
 
   test('releases the leases of a former process, and deletes old messages', async () => {
     const message = await send()
-    await store.write((tx) => tx.otpDeliveries.releaseAll())
+    await store.write((tx) => tx.messages.releaseAll())
     expect(await claim('other', message)).toMatchObject({ attempt: 2, isInterrupted: true })
     const now = service.clock.now()
-    while (await store.write((tx) => tx.otpDeliveries.deleteOldest(now, 3)));
+    while (await store.write((tx) => tx.messages.deleteOldest(now, 3)));
     expect(await find(message)).toBeUndefined()
   })
 })

@@ -13,7 +13,7 @@ import {
 } from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
 import type { Message, MessageKey, ClaimedMessage } from '../domain/model/message.ts'
-import type { OtpDeliveryStore } from '../domain/store/otp-deliveries.ts'
+import type { MessageStore } from '../domain/store/messages.ts'
 import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
@@ -24,7 +24,7 @@ import { toOtpRequest } from './otp-request-rows.ts'
 import type { Tables } from './engine/tables.ts'
 import { createOutcomeReportQueue } from './outcome-report-queue.ts'
 
-type Row = InferSelectModel<Tables['otpDeliveries']>
+type Row = InferSelectModel<Tables['messages']>
 
 const splitNames = (text: string) => (text === '' ? [] : text.split(','))
 
@@ -37,8 +37,8 @@ export const toMessage = (row: Row): Message => ({
 })
 
 /** Creates the statements that write messages. */
-function createMessageWrites({ otpDeliveries }: Pick<Tables, 'otpDeliveries'>) {
-  const columns = columnsOf<typeof otpDeliveries, Message>(otpDeliveries, {
+function createMessageWrites({ messages }: Pick<Tables, 'messages'>) {
+  const columns = columnsOf<typeof messages, Message>(messages, {
     channels: ({ channels }) => channels.join(','),
     excluded: ({ excluded }) => excluded.join(','),
   })
@@ -59,9 +59,9 @@ function createMessageWrites({ otpDeliveries }: Pick<Tables, 'otpDeliveries'>) {
 const rankedMax = 2_000
 
 /** Stores the outbox of OTP messages, which workers lease. */
-export function createOtpDeliveryStore(connection: Connection): OtpDeliveryStore {
+export function createMessageStore(connection: Connection): MessageStore {
   const { database, executor, sealing } = connection
-  const { otpDeliveries: messages, otpRequests, applications } = database.tables
+  const { messages, otpRequests, applications } = database.tables
   const p = sql.placeholder
   const matchesKey = (key: MessageKey) =>
     and(eq(messages.requestId, key.requestId), eq(messages.messageNumber, key.messageNumber))
