@@ -1,3 +1,6 @@
+import type { Receipt } from '../../../domain/model/delivery.ts'
+import type { MessageStatus } from '../../../domain/model/message.ts'
+import type { RelayedMessage, RelayOutcome } from '../../../domain/model/relayed-message.ts'
 import type { ColumnKit } from './columns.ts'
 import type { Channel, Environment } from '../../../shared/otp-values.ts'
 
@@ -7,10 +10,7 @@ export function defineDeliveryTables(c: ColumnKit) {
     requestId: c.text('request_id').notNull(),
     messageNumber: c.integer('message').notNull(),
     channels: c.text('channels').notNull(),
-    status: c
-      .text('status')
-      .notNull()
-      .$type<'pending' | 'sent' | 'unknown' | 'delivered' | 'undelivered' | 'refused' | 'void'>(),
+    status: c.text('status').notNull().$type<MessageStatus>(),
     provider: c.text('provider'),
     messageId: c.text('message_id'),
     failure: c.text('failure'),
@@ -37,7 +37,7 @@ export function defineDeliveryTables(c: ColumnKit) {
     provider: c.text('provider').notNull(),
     messageId: c.text('message_id').notNull(),
     requestId: c.text('request_id').notNull(),
-    status: c.text('status').notNull().$type<'sent' | 'delivered' | 'undelivered'>(),
+    status: c.text('status').notNull().$type<Receipt['status']>(),
     failure: c.text('failure'),
     receivedAt: c.timestampMs('received_at').notNull(),
     charge: c.timestampMs('charge'),
@@ -54,10 +54,10 @@ export function defineDeliveryTables(c: ColumnKit) {
     channel: c.text('channel').notNull().$type<Channel>(),
     provider: c.text('provider').notNull(),
     messageId: c.text('message_id'),
-    status: c.text('status').notNull().$type<'sent' | 'unknown' | 'delivered' | 'undelivered'>(),
+    status: c.text('status').notNull().$type<RelayedMessage['status']>(),
     createdAt: c.timestampMs('created_at').notNull(),
     clientIp: c.text('client_ip'),
-    outcome: c.text('outcome').$type<'verified' | 'failed'>(),
+    outcome: c.text('outcome').$type<RelayOutcome>(),
     estimatedPrice: c.timestampMs('estimated_price'),
     chargedPrice: c.timestampMs('charged_price'),
   })

@@ -1,4 +1,4 @@
-import type { WebhookError } from '../../../domain/model/webhook-delivery.ts'
+import type { WebhookDeliveryStatus, WebhookError } from '../../../domain/model/webhook-delivery.ts'
 import type { ColumnKit } from './columns.ts'
 
 /** The event log, its webhooks and its daily counts. */
@@ -39,7 +39,7 @@ export function defineLogTables(c: ColumnKit) {
     endpointId: c.text('endpoint_id').notNull(),
     eventSeq: c.timestampMs('event_seq').notNull(),
     type: c.text('type').notNull(),
-    status: c.text('status').notNull().$type<'pending' | 'delivered' | 'failed' | 'skipped'>(),
+    status: c.text('status').notNull().$type<WebhookDeliveryStatus>(),
     attempts: c.integer('attempts').notNull().default(0),
     claims: c.integer('claims').notNull().default(0),
     failures: c.integer('failures').notNull().default(0),

@@ -1,3 +1,4 @@
+import type { DeliveryStatus } from '../../../domain/model/request.ts'
 import type { ColumnKit } from './columns.ts'
 import type { Environment, FailureReason, OtpStatus } from '../../../shared/otp-values.ts'
 
@@ -15,9 +16,7 @@ export function defineOtpTables(c: ColumnKit) {
     failureReason: c.text('failure_reason').$type<FailureReason>(),
     channel: c.text('channel').notNull(),
     provider: c.text('provider'),
-    deliveryStatus: c
-      .text('delivery_status')
-      .$type<'queued' | 'sent' | 'unknown' | 'delivered' | 'undelivered'>(),
+    deliveryStatus: c.text('delivery_status').$type<DeliveryStatus>(),
     locale: c.text('locale'),
     clientIp: c.text('client_ip'),
     metadata: c.text('metadata'),
