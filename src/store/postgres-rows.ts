@@ -31,8 +31,8 @@ export function createPostgresRows(
   const requests = createTable(queries.requests)
   /** Rows that look-ups have read without a lock. */
   const seenRequests = createTable(async (ids) => {
-    const found = await queries.requestsWithoutLock(ids, listedRequests)
-    listedRequests *= 10
+    const found = await queries.requestsWithoutLock(ids, requestsPerPhone)
+    requestsPerPhone *= 10
     return found
   })
   const seenPhones = createTable(queries.phonesWithoutLock)
@@ -64,7 +64,7 @@ export function createPostgresRows(
   /** Time of the database when the rows were read, by the clock. */
   let groupTime: number | undefined
   /** Requests of a phone that a look-up reads at once: almost always the newest is the one, and a long list needs few reads. */
-  let listedRequests = 1
+  let requestsPerPhone = 1
   /** Whether calls decide, and so read only what was named. */
   let isDeciding = false
 
@@ -143,7 +143,7 @@ export function createPostgresRows(
   /** Reads what leads to the rows that calls name, until nothing more does. */
   async function lookUp(calls: ReadonlyArray<Operation<unknown>>): Promise<void> {
     const seen = [seenPhones, seenRequests]
-    listedRequests = 1
+    requestsPerPhone = 1
     do {
       for (const table of seen) await table.load()
       for (const call of calls) {

@@ -29,20 +29,20 @@ export type Checker = { clientIp?: string | undefined; deviceId?: string | undef
 export type OtpTarget = { requestId: string } | (TypedPhone & Checker)
 
 /** A target whose phone was read. */
-export type ReadTarget = { requestId: string } | ({ phone: Phone } & Checker)
+export type ParsedTarget = { requestId: string } | ({ phone: Phone } & Checker)
 
 /** Reads the phone of a target, if it has one. @throws as `tryReadPhone` and `readNationalPhone` */
 export async function readTarget(
   needs: { store: Store<'applications'> },
   application: CallingApplication,
   target: OtpTarget,
-): Promise<ReadTarget> {
+): Promise<ParsedTarget> {
   if ('requestId' in target) return target
   return { ...target, phone: tryReadPhone(target) ?? (await readNationalPhone(needs, application, target)) }
 }
 
 /** Builds NOT_FOUND for an unknown id, or for a phone without a request. */
-export const requestNotFound = (target: ReadTarget) =>
+export const requestNotFound = (target: ParsedTarget) =>
   'phone' in target || target.requestId === ''
     ? new ServiceError('NOT_FOUND', 'No code is pending for this phone number. Send a new one.')
     : notFound('otpRequest')
@@ -63,7 +63,7 @@ type FinderNeeds = Pick<OtpNeeds, 'keys'>
 export function createRequestFinder(
   needs: FinderNeeds,
   application: CallingApplication,
-  target: ReadTarget,
+  target: ParsedTarget,
 ): RequestFinder {
   if ('phone' in target) return createPhoneFinder(needs, application, target.phone)
   const { requestId } = target

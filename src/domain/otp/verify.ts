@@ -26,7 +26,7 @@ import {
   requestNotFound,
   type OtpTarget,
   type Checker,
-  type ReadTarget,
+  type ParsedTarget,
   type RequestFinder,
 } from './target.ts'
 import type { RateState } from '../model/rate-limit.ts'
@@ -93,7 +93,7 @@ export function createOtpVerify(needs: OtpNeeds) {
   /** The operation of a check: the caller, the limits, then the code. */
   function checkOperation(
     application: CallingApplication,
-    target: ReadTarget,
+    target: ParsedTarget,
     answer: Answer,
   ): Operation<CheckResult> {
     const finder = createRequestFinder(needs, application, target)
