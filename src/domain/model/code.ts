@@ -1,6 +1,7 @@
 import { hmac, timingSafeEqualBytes } from '../../shared/hmac.ts'
 import type { Keys } from './keys.ts'
-import { bindingText, type MessageVariables } from './message-variables.ts'
+import { variableNames } from './message-template.ts'
+import type { MessageVariables } from './message-variables.ts'
 import { isFictionalPhone } from './phone.ts'
 import type { Random } from './random.ts'
 import type { Environment } from '../../shared/otp-values.ts'
@@ -58,6 +59,15 @@ export function deriveCode({ code: key }: Pick<Keys, 'code'>, request: CodeSourc
 }
 
 const unbiasedBelow = 2 ** 32 - (2 ** 32 % 1_000_000)
+
+/**
+ * Writes variables as the text that is hashed before the id of a request; without them there is none. Each name and value has
+ * its length before it, so that no two payments have the same text, and no id begins like it.
+ */
+const bindingText = (variables: MessageVariables | null | undefined): string =>
+  variables
+    ? variableNames.map((name) => `${name} ${variables[name].length} ${variables[name]} `).join('')
+    : ''
 
 /**
  * Hashes a code for storage: 96 bits of a keyed hash. Bound to the request, so that the code of another request never

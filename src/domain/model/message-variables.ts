@@ -72,12 +72,3 @@ export const findVariableFaults = (variables: MessageVariables) =>
     const message = findVariableFault(name, variables[name])
     return message === undefined ? [] : [{ name, message }]
   })
-
-/**
- * Writes variables as the text that is hashed before the id of a request; without them there is none. Each name and value has
- * its length before it, so that no two payments have the same text, and no id begins like it.
- */
-export const bindingText = (variables: MessageVariables | null | undefined): string =>
-  variables
-    ? variableNames.map((name) => `${name} ${variables[name].length} ${variables[name]} `).join('')
-    : ''
