@@ -62,6 +62,7 @@ type SendCall = {
 /** A call that sends a code, with what is new about its request. */
 type NewSend = SendCall & {
   phone: Phone & OwnedPhone
+  clientIp: string | null
   contexts: readonly string[]
   id: string
   codeSalt: string
@@ -119,6 +120,7 @@ export function createOtpSend(needs: OtpNeeds) {
       phone: { ...call.phone, developerId, environment },
       id: newId('otp'),
       codeSalt: newCodeSalt(needs.random),
+      clientIp,
       contexts: hashContexts(keys, developerId, { clientIp, deviceId }),
     }
     return {
@@ -132,7 +134,7 @@ export function createOtpSend(needs: OtpNeeds) {
   }
 
   function decideSend(rows: Rows, send: NewSend, replaced?: RequestFinder): Decision<SendDecision | Replay> {
-    const { phone, scope, contexts, input, template = null } = send
+    const { phone, scope, template = null } = send
     const now = rows.now()
     const refusal = readRefusal(rows, send.application)
     if (refusal) return refusalDecision(refusal)
@@ -145,7 +147,7 @@ export function createOtpSend(needs: OtpNeeds) {
     if (inboxOwnerId === undefined) return refusalDecision(reject(invalidPhone()))
     const loaded = readPhone(rows, keys, phone)
     const { record } = loaded
-    const trust = trustOfCall(record, { clientIp: input.clientIp ?? null, contexts }, now)
+    const trust = trustOfCall(record, send, now)
     const usage = { record, trust, isLimited: hasPhoneBudgets(phone) }
     const charged = chargeSend(needs, rows, application, usage, now)
     if (isRejected(charged)) return limitRefusal(charged, refusedSendTo(phone, record))
@@ -186,15 +188,13 @@ export function createOtpSend(needs: OtpNeeds) {
       breakdownChange(request, newRequestCounts(request), now),
       ...sentChanges(newId, { request, subscribers, inboxOwnerId, isOverBudget, verdict }, now),
     )
-    const { outgoing } = queued
-    const result = { replayed: false as const, rate, result: request, alert, outgoing }
+    const result = { replayed: false as const, rate, result: request, alert, outgoing: queued.outgoing }
     return scope ? withResult({ result, changes }, scope, now) : { result, changes }
   }
 
   /** Names the rows of a send that are known before any is read. */
   function nameFirstRows(rows: Rows, send: NewSend): NamedRows {
-    const { application, phone, scope, contexts, challenge } = send
-    const { clientIp = null } = send.input
+    const { application, phone, scope, clientIp, contexts, challenge } = send
     const createdAt = clock.now()
     const routes = delivery.routesFor({ ...phone, appId: application.id })
     const provider = firstProvider(routes, routes.channels)
@@ -224,9 +224,8 @@ export function createOtpSend(needs: OtpNeeds) {
 
   /** Describes the message to the guard, with its channels and how it begins. */
   function describeNewMessage(rows: Rows, send: NewSend, record: PhoneRecord, now: number) {
-    const { application, phone, input, challenge, contexts } = send
+    const { application, phone, input, challenge, clientIp, contexts } = send
     const template = isRejected(send.template) ? null : send.template
-    const { clientIp = null } = input
     const origin = { ...phone, appId: application.id, clientIp, createdAt: now, resends: 0 }
     const routes = delivery.routesFor(origin)
     const listing = findListing(rows.listRules(application), origin, now)
@@ -272,7 +271,7 @@ function buildRequest(keys: Keys, send: NewSend, start: RequestStart, now: numbe
     failureReason: null,
     ...delivered,
     locale: input.locale ?? null,
-    clientIp: input.clientIp ?? null,
+    clientIp: send.clientIp,
     metadata: input.metadata ?? null,
     ownText: input.ownText ?? null,
     template,
