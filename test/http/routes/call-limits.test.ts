@@ -1,11 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { countByOutcome, createOtpClient, phone, type OtpClient } from '../../helpers/otp-client.ts'
-import {
-  createTestService,
-  type TestApplication,
-  type TestDeveloper,
-  type TestService,
-} from '../../helpers/service.ts'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { countByOutcome, createOtpClient, phone } from '../../helpers/otp-client.ts'
+import { createTestService, type TestApplication, type TestDeveloper } from '../../helpers/service.ts'
 
 const limits = { projects: 100, applications: 100, sendPerMinute: 0, verifyPerMinute: 0 }
 const plans = {
@@ -13,12 +8,8 @@ const plans = {
   large: { ...limits, consolePerMinute: 0, lookupsPerMinute: 0 },
 }
 
-let service: TestService
-let otp: OtpClient
-beforeAll(async () => {
-  service = await createTestService({ plans, env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1' } })
-  otp = createOtpClient(service)
-})
+const service = await createTestService({ plans, env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1' } })
+const otp = createOtpClient(service)
 afterAll(() => service.dispose())
 
 const rateHeaders = ({ headers }: { headers: Headers }) => [

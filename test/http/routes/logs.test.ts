@@ -1,27 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOffEnv, createOtpClient, type LogData, type OtpClient } from '../../helpers/otp-client.ts'
-import { unlimitedPlans } from '../../helpers/plans.ts'
-import {
-  createTestService,
-  type TestApplication,
-  type TestDeveloper,
-  type TestService,
-} from '../../helpers/service.ts'
+import { createOtpService, guardOffEnv, type LogData } from '../../helpers/otp-client.ts'
 
-let service: TestService
-let otp: OtpClient
-let developer: TestDeveloper
-let application: TestApplication
+const {
+  service,
+  otp,
+  owner: developer,
+  application,
+} = await createOtpService({ env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off' } })
 /** Log entries of ten sends, oldest first. */
 let all: string[]
 beforeAll(async () => {
-  service = await createTestService({
-    plans: unlimitedPlans,
-    env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off' },
-  })
-  otp = createOtpClient(service)
-  developer = await service.createDeveloper()
-  application = await service.createApplication(developer)
   for (let i = 0; i < 10; i++) {
     await otp.sendOrThrow(application)
     service.clock.advance(1_000)

@@ -1,26 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOffEnv, createOtpClient, type OtpClient } from '../../helpers/otp-client.ts'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createOtpService, guardOffEnv } from '../../helpers/otp-client.ts'
 import { unlimitedPlan } from '../../helpers/plans.ts'
-import {
-  createTestService,
-  type TestApplication,
-  type TestDeveloper,
-  type TestService,
-} from '../../helpers/service.ts'
+import type { TestApplication } from '../../helpers/service.ts'
 
-let service: TestService
-let otp: OtpClient
-let owner: TestDeveloper
 let application: TestApplication
-beforeAll(async () => {
-  service = await createTestService({
-    env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'enforce' },
-    plans: {
-      free: { ...unlimitedPlan, sendPerMinute: 5 },
-    },
-  })
-  otp = createOtpClient(service)
-  owner = await service.createDeveloper()
+const { service, otp, owner } = await createOtpService({
+  env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'enforce' },
+  plans: { free: { ...unlimitedPlan, sendPerMinute: 5 } },
 })
 afterAll(() => service.dispose())
 
