@@ -10,14 +10,13 @@ import type { Database } from '../store/engine/database.ts'
 import { nodeRenewMs, registerNode, removeNode, renewNode } from '../store/postgres/nodes.ts'
 import { startPeriodicTask } from './periodic-tasks.ts'
 import type { Cleanups } from './shutdown.ts'
+import { isRecord } from '../shared/json.ts'
 import { systemWorld } from '../world/system.ts'
 
 /** Formats settings for the table of nodes; their order in the file does not change the text. */
 const toText = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
+    isRecord(part) ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1))) : part,
   )
 
 /** Hashes the settings that all nodes should share, with the secrets of providers. */

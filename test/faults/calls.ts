@@ -1,3 +1,4 @@
+import { isRecord } from '../../src/shared/json.ts'
 import type { TestApp } from '../helpers/webhook-client.ts'
 
 /** Response to a call, or the lack of one. */
@@ -11,9 +12,6 @@ export type CallResult = {
 }
 
 type CallOptions = { headers?: Record<string, string>; body?: object; timeoutMs?: number }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null
 
 /** Calls the API on a new connection. Never rejects: a missing response is a result here. */
 export async function callApi(method: string, url: string, options: CallOptions = {}): Promise<CallResult> {

@@ -1,4 +1,5 @@
 import type { WebhookEndpoint } from '../../src/domain/model/webhook-endpoint.ts'
+import { isRecord, parseJson } from '../../src/shared/json.ts'
 import { readOpenApi, type Operation } from './openapi.ts'
 import { unlimitedPlans } from './plans.ts'
 import { createTestService, type TestApplication, type TestDeveloper, type TestOptions } from './service.ts'
@@ -337,8 +338,8 @@ function findGeneralFaults({ status, headers, text, json }: ApiTestResponse): st
   if (status < 400) return faults
   const allText = text + [...headers].flat().join('\n')
   expect(!allText.toLowerCase().includes(canary.toLowerCase()), 'echoes what was sent')
-  const error = typeof json === 'object' && json !== null && 'error' in json ? json.error : undefined
-  if (typeof error === 'object' && error !== null && 'traceId' in error) {
+  const error = isRecord(json) ? json.error : undefined
+  if (isRecord(error) && 'traceId' in error) {
     expect(error.traceId === traceId, 'traceId is not X-Request-Id')
   }
   return faults
@@ -354,12 +355,4 @@ export async function readResponseText(response: Response): Promise<string> {
   const { value } = await reader.read()
   await reader.cancel()
   return new TextDecoder().decode(value)
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -10,6 +10,7 @@ import {
   type JWTPayload,
 } from 'jose'
 import * as oidc from 'oidc-provider'
+import { isRecord } from '../../src/shared/json.ts'
 
 /** Person whose claims the provider puts into ID tokens. */
 export type Person = { subject: string; email?: string; emailVerified?: boolean; name?: string }
@@ -244,8 +245,4 @@ function endlessBody(): ReadableStream<Uint8Array> {
 async function privateJwk(alg: string): Promise<JWK> {
   const { privateKey } = await generateKeyPair(alg, { extractable: true })
   return { ...(await exportJWK(privateKey)), kid: alg, alg, use: 'sig' }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }
