@@ -1,7 +1,6 @@
 import { and, count, eq, inArray, isNotNull, min, sql, type SQL } from 'drizzle-orm'
 import type {
   ClaimedDelivery,
-  DeliveryClaimRequest,
   StoredWebhookMessage,
   WebhookOutboxStore,
 } from '../domain/store/webhook-outbox.ts'
@@ -9,7 +8,7 @@ import { onTable } from './engine/on-table.ts'
 import { type FilterPlaceholders, prepareFiltered } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
 import { createDeliveryInsertion, type OutboxNeeds } from './webhook-insertion.ts'
-import type { PermitHolder } from '../domain/model/fair-permits.ts'
+import type { ClaimRequest, PermitHolder } from '../domain/model/fair-permits.ts'
 import { sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
 import { changeDeliveryLists } from './list-changes.ts'
 import { prepareRemembered } from './remember.ts'
@@ -45,7 +44,7 @@ export function createWebhookOutboxStore(connection: Connection, needs: OutboxNe
         .from(sql`${dueEndpoints(due, database.skipLocked('endpoint'))} as due`),
   )
   type Endpoints = { endpointIds: readonly string[] }
-  type Lease = Omit<DeliveryClaimRequest, 'permits'>
+  type Lease = Omit<ClaimRequest, 'permits'>
   const clearExpiredLeases = prepareFiltered(
     database,
     ({ endpointIds, now }: FilterPlaceholders<Endpoints & { now: number }>) =>

@@ -18,6 +18,16 @@ export type FairPermits = {
   fork(): FairPermits
 }
 
+/** A worker that leases due messages or deliveries. */
+export type ClaimRequest = {
+  /** Unique id of the worker, never reused. */
+  owner: string
+  now: number
+  leaseUntil: number
+  /** The worker's free permits. The claim takes one for each row that it leases. */
+  permits: FairPermits
+}
+
 /**
  * Shares a limited number of permits among developers, without a queue: a developer gets another permit only while it
  * holds less than `share` of the free ones (dynamic thresholds, Choudhury and Hahne 1998). With a third, one developer

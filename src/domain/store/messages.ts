@@ -1,4 +1,4 @@
-import type { FairPermits } from '../model/fair-permits.ts'
+import type { ClaimRequest } from '../model/fair-permits.ts'
 import type { MessageKey, Message, LoadedMessage, ClaimedMessage } from '../model/message.ts'
 import type { Receipt } from '../model/delivery.ts'
 import type { OutcomeReportQueue } from './outcome-report-queue.ts'
@@ -18,12 +18,7 @@ export type MessageStore = {
    * Leases due messages exclusively until `leaseUntil`, while `permits` has one for their developer. Developers take turns,
    * each with the message that has waited longest.
    */
-  claim(request: {
-    owner: string
-    now: number
-    leaseUntil: number
-    permits: FairPermits
-  }): Promise<ClaimedMessage[]>
+  claim(request: ClaimRequest): Promise<ClaimedMessage[]>
 
   /**
    * Time at which the next message may be leased: it is due, and no lease on it is left. Undefined if none is pending.

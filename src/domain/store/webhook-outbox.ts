@@ -1,4 +1,4 @@
-import type { FairPermits, PermitHolder } from '../model/fair-permits.ts'
+import type { ClaimRequest, PermitHolder } from '../model/fair-permits.ts'
 import type { WebhookAttempt, WebhookMessage } from '../model/webhook-delivery.ts'
 
 /**
@@ -15,15 +15,6 @@ export type DeliveryClaim = {
 
 /** A claim, with what its worker gives a permit to. */
 export type ClaimedDelivery = DeliveryClaim & PermitHolder
-
-export type DeliveryClaimRequest = {
-  /** Unique id of the worker, never reused. */
-  owner: string
-  now: number
-  leaseUntil: number
-  /** The worker's free permits. The claim takes one for each delivery that it leases. */
-  permits: FairPermits
-}
 
 /** The worker and the time that a lease of a new delivery names, on SQLite. `leaseUntil` is later than `now` of the insertion. */
 export type DeliveryLease = { owner: string; leaseUntil: number }
@@ -91,7 +82,7 @@ export type WebhookOutboxStore = {
    * then the developers take turns, each with the endpoint that has waited longest. Disabled endpoints are skipped.
    * The cost depends on the number of due deliveries, not on pending or completed ones.
    */
-  claim(request: DeliveryClaimRequest): Promise<ClaimedDelivery[]>
+  claim(request: ClaimRequest): Promise<ClaimedDelivery[]>
 
   /** Time at which the next delivery is due; undefined if none is pending. */
   nextDueAt(): Promise<number | undefined>
