@@ -222,7 +222,10 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       return ledger.close()
     },
 
-    /** Counts a message that left a second time. It is not judged, and stays counted when its code is verified. */
+    /**
+     * Counts a message that left a second time. It is not judged, and stays counted when its code is verified. Its price was
+     * counted with the receipt.
+     */
     countAgain(
       rows: GuardRows,
       keys: GuardKeys | undefined,
@@ -230,6 +233,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       now: number,
     ): GuardChanges {
       const ledger = openLedger(rows, now)
+      if (keys?.total) ledger.open(keys.total).add('unverified', request.createdAt, 1)
       if (!keys?.subjects) return ledger.close()
       const subjects = openSubjects(ledger, keys.subjects)
       const { country, pool } = subjects
