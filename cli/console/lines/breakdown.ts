@@ -40,8 +40,9 @@ export const countColumns = <Row>(countsOf: (row: Row) => BreakdownRow | undefin
 
 const numberText = (count: number | undefined) => (count === undefined ? '0' : formatNumber(count))
 
-/** Formats the circuit of a provider: `● ready`, `✗ retry in 40 s`. */
-export const circuitSpan = ({ circuit, retryAt }: ProviderState, theme: Theme, nowMs: number): Span =>
-  circuit === 'closed'
-    ? theme.status('good', 'ready')
-    : theme.status('bad', retryAt === null ? 'failing' : `retry ${formatTimeUntil(retryAt, nowMs)}`)
+/** Formats the circuit of a provider: `● ready`, `✗ retry in 40 s`; `✗ failing` once the next message tries it. */
+export const circuitSpan = ({ circuit, retryAt }: ProviderState, theme: Theme, nowMs: number): Span => {
+  if (circuit === 'closed') return theme.status('good', 'ready')
+  const isPaused = retryAt !== null && Date.parse(retryAt) > nowMs
+  return theme.status('bad', isPaused ? `retry ${formatTimeUntil(retryAt, nowMs)}` : 'failing')
+}

@@ -34,6 +34,21 @@ test('names the failure of a provider in full on 80 columns', async () => {
   await server.stop()
 })
 
+test('says that a provider fails which the next message tries', async () => {
+  const retryAt = (at: number) => ({ ...provider, retryAt: new Date(at).toISOString() })
+  const server = createScriptedServer(({ path }) =>
+    path.startsWith('/v1/providers')
+      ? pageResponse(retryAt(Date.now() - 1000), { ...retryAt(Date.now() + 90_000), name: 'spare' })
+      : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
+  )
+  const app = renderConsole(<App />, { serverUrl: server.url, columns: 80 })
+  app.console.go('providers')
+  await app.waitForText(/main .*✗ failing /)
+  await app.waitForText(/spare .*✗ retry in 1 min/)
+  app.close()
+  await server.stop()
+})
+
 test('shows when a provider without a failure last refused a message', async () => {
   const ready = { ...provider, circuit: 'closed', failure: null }
   const server = createScriptedServer(({ path }) =>
