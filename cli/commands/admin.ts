@@ -53,7 +53,11 @@ export function addAdminCommands(program: CliCommand) {
     .examples('otpd admin list')
     .run(async (context, options: HostFlags) => {
       const accounts = await withHost(context, options, 'read', (host) => host.listAccounts())
-      context.output.printData(accounts, () => listText(accounts, context.output))
+      context.output.printData(
+        accounts,
+        () => listText(accounts, context.output),
+        accounts.map(({ id }) => id),
+      )
     })
 
   addHostFlags(
@@ -122,12 +126,15 @@ function printDeveloper(
   developer: HostDeveloper,
   label: string,
 ) {
-  printData(developer, () =>
-    details(done(`${label} ${paint.bold(printable(developer.email ?? developer.id))}`), [
-      ['Id', developer.id],
-      ['Name', developer.name && printable(developer.name)],
-      ['Plan', developer.plan],
-    ]),
+  printData(
+    developer,
+    () =>
+      details(done(`${label} ${paint.bold(printable(developer.email ?? developer.id))}`), [
+        ['Id', developer.id],
+        ['Name', developer.name && printable(developer.name)],
+        ['Plan', developer.plan],
+      ]),
+    [developer.id],
   )
 }
 

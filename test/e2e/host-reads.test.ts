@@ -134,6 +134,17 @@ describe('a directory without a database', () => {
   )
 })
 
+test('admin create and admin list print bare ids with -q', async () => {
+  const dataDir = join(home, 'data')
+  await (await startServer({ home, dataDir })).stop()
+  const ids = async (args: string[]) =>
+    (await runCommand(home, [...args, '-q', '--data-dir', dataDir], { input: 'correct horse battery' }))
+      .stdout
+  const created = await ids(['admin', 'create', '--email', 'ada@example.com', '--password-stdin'])
+  expect(created).toMatch(/^dev_\w+\n$/)
+  expect(await ids(['admin', 'list'])).toBe(created)
+})
+
 test('a directory that this user cannot read, or that is a file, is an error that says so', async () => {
   const dataDir = join(home, 'closed')
   mkdirSync(dataDir)
