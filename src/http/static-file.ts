@@ -10,6 +10,12 @@ const unzip = promisify(gunzip)
 
 const etags = new WeakMap<object, string>()
 
+/**
+ * Files whole, once a client without gzip has asked for them: responses share these bytes. With a copy each, clients that ask
+ * and break off could make the server hold gigabytes.
+ */
+const unzipped = new WeakMap<object, Promise<Blob>>()
+
 /** Responds with a file: compressed if the client accepts it, and 304 if the client has it (RFC 9110 §13.1.2). */
 export async function fileResponse(
   { headers }: Request,
@@ -25,8 +31,12 @@ export async function fileResponse(
     return new Response(null, { status: 304, headers: shared })
   const acceptsGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|\s|$))/.test(headers.get('accept-encoding') ?? '')
   if (acceptsGzip) return new Response(zipped, { status, headers: { ...shared, 'content-encoding': 'gzip' } })
-  return new Response(await unzip(await bytes()), { status, headers: shared })
+  const whole = unzipped.get(zipped) ?? bytes().then(unzip).then(toBlob)
+  unzipped.set(zipped, whole)
+  return new Response(await whole, { status, headers: shared })
 }
+
+const toBlob = (bytes: Uint8Array<ArrayBuffer>) => new Blob([bytes])
 
 const etagOf = (bytes: Uint8Array) =>
   `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`

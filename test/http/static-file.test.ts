@@ -12,3 +12,19 @@ test('a client without gzip keeps the event loop from nothing while its file is 
   expect(isAnswered).toBe(false)
   expect(await (await answer).text()).toBe(text)
 })
+
+test('is unzipped once for all clients without gzip', async () => {
+  const zipped = new Blob([Bun.gzipSync('otpd')])
+  let reads = 0
+  const { bytes } = zipped
+  zipped.bytes = () => {
+    reads++
+    return bytes.call(zipped)
+  }
+  const file = { zipped, headers: { 'content-type': 'text/plain' } }
+  await fileResponse(new Request('http://localhost/', { headers: { 'accept-encoding': 'gzip' } }), file)
+  const before = reads
+  const ask = async () => (await fileResponse(new Request('http://localhost/'), file)).text()
+  expect(await Promise.all([ask(), ask(), ask()])).toEqual(['otpd', 'otpd', 'otpd'])
+  expect([await ask(), reads - before]).toEqual(['otpd', 1])
+})
