@@ -22,11 +22,17 @@ const provider = {
   recentRefusals: [refusal],
 }
 
+/** Starts a server that has these providers, and nothing else. */
+const serveProviders = (...providers: object[]) =>
+  createScriptedServer(({ path }) =>
+    path.startsWith('/v1/providers')
+      ? pageResponse(...providers)
+      : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
+  )
+
 test('names the failure of a provider in full on 80 columns', async () => {
   const down = { ...provider, failure: 'provider_down' }
-  const server = createScriptedServer(({ path }) =>
-    path.startsWith('/v1/providers') ? pageResponse(down) : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
-  )
+  const server = serveProviders(down)
   const app = renderConsole(<App />, { serverUrl: server.url, columns: 80 })
   app.console.go('providers')
   await app.waitForText(/main .*failing +provider down /)
@@ -36,11 +42,10 @@ test('names the failure of a provider in full on 80 columns', async () => {
 
 test('says that a provider fails which the next message tries', async () => {
   const retryAt = (at: number) => ({ ...provider, retryAt: new Date(at).toISOString() })
-  const server = createScriptedServer(({ path }) =>
-    path.startsWith('/v1/providers')
-      ? pageResponse(retryAt(Date.now() - 1000), { ...retryAt(Date.now() + 90_000), name: 'spare' })
-      : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
-  )
+  const server = serveProviders(retryAt(Date.now() - 1000), {
+    ...retryAt(Date.now() + 90_000),
+    name: 'spare',
+  })
   const app = renderConsole(<App />, { serverUrl: server.url, columns: 80 })
   app.console.go('providers')
   await app.waitForText(/main .*✗ failing /)
@@ -51,11 +56,7 @@ test('says that a provider fails which the next message tries', async () => {
 
 test('shows when a provider without a failure last refused a message', async () => {
   const ready = { ...provider, circuit: 'closed', failure: null }
-  const server = createScriptedServer(({ path }) =>
-    path.startsWith('/v1/providers')
-      ? pageResponse(ready, { ...ready, name: 'spare', recentRefusals: [] })
-      : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
-  )
+  const server = serveProviders(ready, { ...ready, name: 'spare', recentRefusals: [] })
   const app = renderConsole(<App />, { serverUrl: server.url, columns: 80 })
   app.console.go('providers')
   await app.waitForText(/STATE +LAST FAILURE/)
@@ -66,9 +67,7 @@ test('shows when a provider without a failure last refused a message', async () 
 })
 
 test('opens a provider with its state, its test and the messages that it refused', async () => {
-  const server = createScriptedServer(({ path }) =>
-    path.startsWith('/v1/providers') ? pageResponse(provider) : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
-  )
+  const server = serveProviders(provider)
   const app = renderConsole(<App />, { serverUrl: server.url, columns: 110 })
   app.console.go('providers')
   await app.waitForText(/main .*failing/)

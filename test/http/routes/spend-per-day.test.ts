@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
+import type { Database } from '../../../src/store/engine/database.ts'
 import { parseJson, textAt } from '../../../src/delivery/kit/json.ts'
 import { describeEachDatabase, openTestPostgres } from '../../helpers/databases.ts'
-import { createOtpClient, guardOffEnv } from '../../helpers/otp-client.ts'
+import { createOtpClient, createOtpService, guardOffEnv } from '../../helpers/otp-client.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
 import { startProviderServer } from '../../helpers/provider-server.ts'
 import { createTestService } from '../../helpers/service.ts'
@@ -10,32 +11,36 @@ type Item = Record<string, unknown>
 
 const usPhone = (last: number) => `+1415555200${last}`
 
+/** Starts a service that enforces one limit of a day, with providers whose messages cost 0.05 each. */
+async function startCase(database: Database, limit: Record<string, string>, names: readonly string[]) {
+  const infobip = startProviderServer()
+  const providers = names.map((name) => ({
+    name,
+    kind: 'infobip',
+    values: { baseUrl: `${infobip.url}/${name}`, apiKey: 'key', from: 'Acme' },
+    prices: { default: 50_000, countries: {}, prefixes: {} },
+  }))
+  const { service, otp, application } = await createOtpService({
+    database,
+    env: { ...guardOffEnv, OTPD_GUARD_MODE: 'enforce', OTPD_PRICES_CURRENCY: 'EUR', ...limit },
+    delivery: { providers, routes: [], currency: 'EUR' },
+    messaging: { dispatchMs: 2_000, pollMs: 3_600_000 },
+  })
+  async function stop() {
+    await service.dispose()
+    await infobip.stop()
+  }
+  return { infobip, service, otp, app: application, stop }
+}
+
+const spendLimit = { OTPD_GUARD_SPEND_PER_DAY: '0.1' }
+
 describeEachDatabase('guard.spendPerDay', (database) => {
   test('counts a message that fails over after a receipt twice: both providers charge', async () => {
-    const infobip = startProviderServer()
-    const providers = ['main', 'spare'].map((name) => ({
-      name,
-      kind: 'infobip',
-      values: { baseUrl: `${infobip.url}/${name}`, apiKey: 'key', from: 'Acme' },
-      prices: { default: 50_000, countries: {}, prefixes: {} },
-    }))
+    const { infobip, service, otp, app, stop } = await startCase(database(), spendLimit, ['main', 'spare'])
     infobip.setHandler(({ path }) =>
       Response.json({ messages: [{ messageId: path, status: { groupId: 1 } }] }),
     )
-    const service = await createTestService({
-      database: database(),
-      plans: unlimitedPlans,
-      env: {
-        ...guardOffEnv,
-        OTPD_GUARD_MODE: 'enforce',
-        OTPD_PRICES_CURRENCY: 'EUR',
-        OTPD_GUARD_SPEND_PER_DAY: '0.1',
-      },
-      delivery: { providers, routes: [], currency: 'EUR' },
-      messaging: { dispatchMs: 2_000, pollMs: 3_600_000 },
-    })
-    const otp = createOtpClient(service)
-    const app = await service.createApplication(await service.createDeveloper())
     await otp.sendOrThrow(app, { phone: usPhone(1) })
     const { body, path } = infobip.takeCall()
     const url = new URL(textAt(parseJson(body), 'messages', 0, 'webhooks', 'delivery', 'url') ?? '')
@@ -46,32 +51,16 @@ describeEachDatabase('guard.spendPerDay', (database) => {
     const refused = await otp.send(app, { phone: usPhone(2) })
     expect([refused.status, refused.error.code]).toEqual([403, 'DESTINATION_BLOCKED'])
     expect(infobip.calls).toEqual([])
-    await service.dispose()
-    await infobip.stop()
+    await stop()
   })
 })
 
 describeEachDatabase('the limits of a day', (database) => {
   test.each([
     ['guard.totalPerDay', { OTPD_GUARD_TOTAL_PER_DAY: '2' }],
-    ['guard.spendPerDay', { OTPD_GUARD_SPEND_PER_DAY: '0.1' }],
+    ['guard.spendPerDay', spendLimit],
   ])('messages that no provider took use up nothing of %s', async (_, limit) => {
-    const infobip = startProviderServer()
-    const provider = {
-      name: 'main',
-      kind: 'infobip',
-      values: { baseUrl: infobip.url, apiKey: 'key', from: 'Acme' },
-      prices: { default: 50_000, countries: {}, prefixes: {} },
-    }
-    const service = await createTestService({
-      database: database(),
-      plans: unlimitedPlans,
-      env: { ...guardOffEnv, OTPD_GUARD_MODE: 'enforce', OTPD_PRICES_CURRENCY: 'EUR', ...limit },
-      delivery: { providers: [provider], routes: [], currency: 'EUR' },
-      messaging: { dispatchMs: 2_000, pollMs: 3_600_000 },
-    })
-    const otp = createOtpClient(service)
-    const app = await service.createApplication(await service.createDeveloper())
+    const { infobip, service, otp, app, stop } = await startCase(database(), limit, ['main'])
     const send = async (last: number) => (await otp.send(app, { phone: usPhone(last) })).status
     const refuse = (status: object) => infobip.setResponse(200, { messages: [{ messageId: 'm', status }] })
     refuse({ groupId: 5, id: 52 })
@@ -80,8 +69,7 @@ describeEachDatabase('the limits of a day', (database) => {
     expect((await service.request('POST', '/v1/otp/deliver', { as: app, body: deliver })).status).toBe(502)
     refuse({ groupId: 1 })
     expect([await send(4), await send(5), await send(6)]).toEqual([201, 201, 403])
-    await service.dispose()
-    await infobip.stop()
+    await stop()
   })
 })
 

@@ -233,7 +233,6 @@ describe.skipIf(!testPostgresUrl)('a move to PostgreSQL', () => {
     await opened.dispose()
   })
 
-  // All steps from `empty` to `commit` are one transaction of PostgreSQL.
   test('next to a move from another directory, one of the two is refused and goes on being served', async () => {
     const opened = await openBoth()
     const other = connect(copyTemplate(), 1000)
@@ -253,6 +252,7 @@ describe.skipIf(!testPostgresUrl)('a move to PostgreSQL', () => {
     await opened.dispose()
   }, 60_000)
 
+  // All steps from `empty` to `commit` are one transaction of PostgreSQL.
   test('interrupted at any step, it is begun again or refused, and never half served', async () => {
     const first = await openBoth()
     const { lines } = await moveAndDie(first.path, first.url, 'never', '')
