@@ -132,7 +132,7 @@ export function countByOutcome(responses: Array<TestResponse<unknown>>): Record<
 export const guardOffEnv = { OTPD_GUARD_MODE: 'off' }
 
 /** Creates a service without guard and limits for the tests of one file, with a developer and a live application. */
-export async function createOtpService(options: TestOptions = {}) {
+export async function createOtpTestService(options: TestOptions = {}) {
   const service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv, ...options })
   const owner = await service.createDeveloper()
   return {

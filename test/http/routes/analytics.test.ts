@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { createOtpService } from '../../helpers/otp-client.ts'
+import { createOtpTestService } from '../../helpers/otp-client.ts'
 import type { TestDeveloper } from '../../helpers/service.ts'
 
 type Day = { date: string; sent: number; verified: number; failed: number }
@@ -8,7 +8,7 @@ type Summary = Record<'applications' | 'otpRequests' | 'otpVerified' | 'successR
 const dayMs = 24 * 60 * 60 * 1000
 const start = Date.parse('2026-11-20T12:00:00.000Z')
 
-const { service, otp } = await createOtpService()
+const { service, otp } = await createOtpTestService()
 afterAll(() => service.dispose())
 
 const summary = async (as: TestDeveloper) =>

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { createOtpService, phone } from '../../helpers/otp-client.ts'
+import { createOtpTestService, phone } from '../../helpers/otp-client.ts'
 import type { TestDeveloper } from '../../helpers/service.ts'
 
 type Item = {
@@ -15,7 +15,7 @@ type Item = {
 
 const dayMs = 24 * 60 * 60 * 1000
 
-const { service, otp } = await createOtpService()
+const { service, otp } = await createOtpTestService()
 afterAll(() => service.dispose())
 
 const listInbox = async (as: TestDeveloper, query = '') =>

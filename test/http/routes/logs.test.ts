@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createOtpService, guardOffEnv, type LogData } from '../../helpers/otp-client.ts'
+import { createOtpTestService, guardOffEnv, type LogData } from '../../helpers/otp-client.ts'
 
 const {
   service,
   otp,
   owner: developer,
   application,
-} = await createOtpService({ env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off' } })
+} = await createOtpTestService({ env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off' } })
 /** Log entries of ten sends, oldest first. */
 let all: string[]
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { withRetriedWrites } from '../../helpers/databases.ts'
 import { readOpened } from '../../helpers/sealed-rows.ts'
-import { createOtpService, countByOutcome, createOtpClient, phone } from '../../helpers/otp-client.ts'
+import { createOtpTestService, countByOutcome, createOtpClient, phone } from '../../helpers/otp-client.ts'
 import { unlimitedPlan, unlimitedPlans } from '../../helpers/plans.ts'
 import { createTestService, type TestApplication } from '../../helpers/service.ts'
 
@@ -9,7 +9,7 @@ const dayMs = 24 * 60 * 60 * 1000
 
 let live: TestApplication
 const plans = { free: { ...unlimitedPlan, sendPerMinute: 5 } }
-const { service, otp, owner } = await createOtpService({ plans })
+const { service, otp, owner } = await createOtpTestService({ plans })
 afterAll(() => service.dispose())
 
 let keys = 0

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import {
-  createOtpService,
+  createOtpTestService,
   guardOffEnv,
   createOtpClient,
   phone,
@@ -15,7 +15,7 @@ const plans = {
   free: { ...unlimitedPlan, sendPerMinute: 5, verifyPerMinute: 10 },
   large: unlimitedPlan,
 }
-const { service, otp, owner } = await createOtpService({ plans })
+const { service, otp, owner } = await createOtpTestService({ plans })
 afterAll(() => service.dispose())
 
 const newApplication = () => service.createApplication(owner)

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { createOtpService, phone, type OtpRequestData } from '../../helpers/otp-client.ts'
+import { createOtpTestService, phone, type OtpRequestData } from '../../helpers/otp-client.ts'
 
-const { service, otp, owner, application } = await createOtpService()
+const { service, otp, owner, application } = await createOtpTestService()
 afterAll(() => service.dispose())
 
 const list = (query = '', as = owner) => service.request<OtpRequestData[]>('GET', `/v1/otp${query}`, { as })

@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { createOtpService, guardOffEnv } from '../../helpers/otp-client.ts'
+import { createOtpTestService, guardOffEnv } from '../../helpers/otp-client.ts'
 import { unlimitedPlan } from '../../helpers/plans.ts'
 import type { TestApplication } from '../../helpers/service.ts'
 
 let application: TestApplication
-const { service, otp, owner } = await createOtpService({
+const { service, otp, owner } = await createOtpTestService({
   env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'enforce' },
   plans: { free: { ...unlimitedPlan, sendPerMinute: 5 } },
 })

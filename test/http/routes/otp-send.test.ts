@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { createOtpService, phone } from '../../helpers/otp-client.ts'
+import { createOtpTestService, phone } from '../../helpers/otp-client.ts'
 
-const { service, otp, owner, application: live } = await createOtpService()
+const { service, otp, owner, application: live } = await createOtpTestService()
 const testing = await service.createApplication(owner, { environment: 'test' })
 afterAll(() => service.dispose())
 

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { createOtpService } from '../../helpers/otp-client.ts'
+import { createOtpTestService } from '../../helpers/otp-client.ts'
 import type { TestResponse } from '../../helpers/service.ts'
 
-const { service, otp, owner, application } = await createOtpService()
+const { service, otp, owner, application } = await createOtpTestService()
 afterAll(() => service.dispose())
 
 let phones = 0

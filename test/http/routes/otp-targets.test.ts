@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { createOtpService, guardOffEnv } from '../../helpers/otp-client.ts'
+import { createOtpTestService, guardOffEnv } from '../../helpers/otp-client.ts'
 import { createTestService } from '../../helpers/service.ts'
 
-const { service, otp, owner, application } = await createOtpService()
+const { service, otp, owner, application } = await createOtpTestService()
 afterAll(() => service.dispose())
 
 let phones = 0

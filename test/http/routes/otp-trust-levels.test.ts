@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { hashOwnedPhone } from '../../../src/domain/model/phone-record.ts'
-import { createOtpService, guardOffEnv, createOtpClient } from '../../helpers/otp-client.ts'
+import { createOtpTestService, guardOffEnv, createOtpClient } from '../../helpers/otp-client.ts'
 import { testKeys } from '../../helpers/keys.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
 import { createTestService, type TestApplication } from '../../helpers/service.ts'
@@ -15,7 +15,7 @@ const {
   otp,
   owner: developer,
   application: app,
-} = await createOtpService({
+} = await createOtpTestService({
   env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off' },
 })
 afterAll(() => service.dispose())

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { createOtpService, phone, withoutTraceId } from '../../helpers/otp-client.ts'
+import { createOtpTestService, phone, withoutTraceId } from '../../helpers/otp-client.ts'
 
-const { service, otp, owner, application } = await createOtpService()
+const { service, otp, owner, application } = await createOtpTestService()
 afterAll(() => service.dispose())
 
 let phones = 0

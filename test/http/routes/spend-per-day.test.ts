@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { parseJson, textAt } from '../../../src/delivery/kit/json.ts'
 import { describeEachDatabase, openTestPostgres } from '../../helpers/databases.ts'
-import { createOtpClient, createOtpService, guardOffEnv } from '../../helpers/otp-client.ts'
+import { createOtpClient, createOtpTestService, guardOffEnv } from '../../helpers/otp-client.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
 import { startProviderServer } from '../../helpers/provider-server.ts'
 import { createTestService } from '../../helpers/service.ts'
@@ -20,7 +20,7 @@ async function startCase(database: Database, limit: Record<string, string>, name
     values: { baseUrl: `${infobip.url}/${name}`, apiKey: 'key', from: 'Acme' },
     prices: { default: 50_000, countries: {}, prefixes: {} },
   }))
-  const { service, otp, application } = await createOtpService({
+  const { service, otp, application } = await createOtpTestService({
     database,
     env: { ...guardOffEnv, OTPD_GUARD_MODE: 'enforce', OTPD_PRICES_CURRENCY: 'EUR', ...limit },
     delivery: { providers, routes: [], currency: 'EUR' },

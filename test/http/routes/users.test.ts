@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { createOtpService, phone } from '../../helpers/otp-client.ts'
+import { createOtpTestService, phone } from '../../helpers/otp-client.ts'
 import type { TestApplication, TestCaller } from '../../helpers/service.ts'
 
 type UserData = {
@@ -13,7 +13,7 @@ type UserData = {
   lastVerifiedAt: string
 }
 
-const { service, otp, owner, application } = await createOtpService()
+const { service, otp, owner, application } = await createOtpTestService()
 const sibling = await service.createApplication(owner)
 afterAll(() => service.dispose())
 
