@@ -112,7 +112,9 @@ function statusText(
       paint.red(
         country === 'pool'
           ? `Alert: ${printable(developerId)} has spent the pool of all countries (until ${zonedTime(until)})`
-          : `Alert: ${printable(country)} of ${printable(developerId)} has more unverified messages than usual (until ${zonedTime(until)})`,
+          : country === 'relays'
+            ? `Alert: ${printable(developerId)} sends more codes of other systems than usual (until ${zonedTime(until)})`
+            : `Alert: ${printable(country)} of ${printable(developerId)} has more unverified messages than usual (until ${zonedTime(until)})`,
       ),
     ),
   ].join('\n')

@@ -71,16 +71,17 @@ export const openCircuitCheck = (
     `Test it: otpd provider test ${name} PHONE`,
   )
 
-/** Reports a country with more unverified messages than usual; `pool` is what all countries send beyond their allowances. */
+/** Reports more unverified messages than usual: of a country, of many (`pool`), or with codes of other systems (`relays`). */
 export const guardAlertCheck = (country: string): Check =>
   warning(
     guardAlertName,
     `${countryText(country)}: more messages than usual are not verified, which may be SMS pumping`,
-    `Look at otpd logs --type guard.alert,otp.sent,message.sent; to stop sending there at once: otpd guard deny ${country === 'pool' ? 'COUNTRY' : country}`,
+    `Look at otpd logs --type guard.alert,otp.sent,message.sent; to stop sending there at once: otpd guard deny ${country in manyCountries ? 'COUNTRY' : country}`,
   )
 
 const guardAlertName = 'guard alert'
-const countryText = (country: string) => (country === 'pool' ? 'many countries' : country)
+const manyCountries: Record<string, string> = { pool: 'many countries', relays: 'codes of other systems' }
+const countryText = (country: string) => manyCountries[country] ?? country
 
 /** Settings of the daily limits of the installation, by the rule of the guard. */
 const capSettings = { TOTAL_DAILY: 'guard.totalPerDay', SPEND_DAILY: 'guard.spendPerDay' } as const

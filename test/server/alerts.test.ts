@@ -328,6 +328,7 @@ describeEachDatabase('a day with every fault', (database) => {
   test.each([
     ['guard', 'DE', 'guard alert: DE: no more unverified messages than usual'],
     ['guard', 'pool', 'guard alert: many countries: no more unverified messages than usual'],
+    ['guard', 'relays', 'guard alert: codes of other systems: no more unverified messages than usual'],
     ['guard', 'TOTAL_DAILY', 'daily limit: guard.totalPerDay refuses no codes'],
     ['conversion', 'DE', 'conversion: DE: no longer less than half of the week before'],
     ['webhook', 'whk_1', 'webhook: endpoint whk_1 is no longer disabled'],

@@ -202,7 +202,11 @@ function guardLines(
   ]
 }
 
-const poolName = 'pool'
+/** Alerts that are not of a country. */
+const alertTexts: Record<string, string> = {
+  pool: 'The pool of all countries is spent',
+  relays: 'There are more codes of other systems than usual',
+}
 
 /** Lines with the alerts. On a screen that has no room for all lines, the countries share one. */
 function alertLines(
@@ -210,20 +214,15 @@ function alertLines(
   screen: { theme: Theme; nowMs: number; isShort?: boolean },
 ): Line[] {
   const { theme, nowMs, isShort = false } = screen
-  const countries = alerts.map(({ country }) => country).filter((country) => country !== poolName)
+  const countries = alerts.map(({ country }) => country).filter((country) => !(country in alertTexts))
   const isShared = isShort && countries.length > 1
-  const own = isShared ? alerts.filter(({ country }) => country === poolName) : alerts
+  const own = isShared ? alerts.filter(({ country }) => country in alertTexts) : alerts
   const shared = `${countries.length} countries have more unverified messages than usual: ${countries.join(', ')}`
   return [
     ...(isShared ? [[' ', theme.status('bad', shared)]] : []),
     ...own.map(({ country, until }): Line => [
       ' ',
-      theme.status(
-        'bad',
-        country === poolName
-          ? 'The pool of all countries is spent'
-          : `${country} has more unverified messages than usual`,
-      ),
+      theme.status('bad', alertTexts[country] ?? `${country} has more unverified messages than usual`),
       { text: `  alert ends ${formatTimeUntil(until, nowMs)}`, paint: theme.paint.dim },
     ]),
   ]

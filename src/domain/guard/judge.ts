@@ -88,7 +88,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
     else if (violatedRules.includes('FAIR_SHARE')) network?.add('earlier', ledger.now, scarcity.refused)
     // For as long as the allowance is spent: customers who are refused leave no evidence.
     if (violatedRules.some((rule) => rulesOfCountry.has(rule))) country.hold(usages.country.evidence)
-    const alert = findAlert(message, violatedRules, country, prefix, pool)
+    const alert = findAlert(message, violatedRules, country, { prefix, pool })
     const isOffered = settings.challenge !== null && message.challenge !== undefined && !hasPassed
     const needsChallenge = isBlocked && isOffered && findExceeded(usages, challengeTimes).length === 0
     const isPassed = !isBlocked && hasPassed && violatedRules.length > 0
@@ -109,19 +109,20 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
    * where it may be scarce. The rest is for sends, whose networks distinguish customers from strangers.
    */
   function judgeRelayed(ledger: Ledger, keys: RelayKeys, message: GuardedMessage): GuardVerdict {
-    const [relay, country] = [ledger.open(keys.volume), ledger.open(keys.country)]
+    const [relay, country, all] = [ledger.open(keys.volume), ledger.open(keys.country), ledger.open(keys.all)]
     noteLaunch(relay, message)
     noteHours(ledger, relay, true)
+    noteHours(ledger, all)
     const { unverified, evidence } = country.usage()
     const allowance = relayAllowance(relay.windows, relay.held(), ledger.now)
     const isUnusual = relay.usage().unverified >= allowance
     if (isUnusual && isEnforced) relay.hold(allowance)
     const isExceeded = isUnusual && unverified >= scarcity.least * allowanceOf('country', evidence)
     const blocked = isExceeded && isEnforced
-    if (!blocked) relay.count(ledger.now, 1)
+    if (!blocked) for (const subject of [relay, all]) subject.count(ledger.now, 1)
     if (isUnusual && !isExceeded) relay.drawFrom(country)
     const violatedRules: GuardRule[] = isExceeded ? ['RELAY_VOLUME'] : []
-    return { blocked, violatedRules, alert: findAlert(message, violatedRules, relay) }
+    return { blocked, violatedRules, alert: findAlert(message, violatedRules, relay, { relays: all }) }
   }
 
   /** Notes since when `guard.countries` names the country of a message. @returns its own base if it does */
@@ -172,7 +173,7 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       if (judged) violatedRules.push(...judged.violatedRules)
       const blocked = isStopped || judged?.blocked === true
       if (!blocked) for (const { key, amount } of caps) ledger.open(key).add('unverified', now, amount)
-      if (!blocked && keys.usual) ledger.open(keys.usual).add('hours', now, 1)
+      if (!blocked) for (const history of keys.usual ?? []) ledger.open(history).add('hours', now, 1)
       const hour = hourOf(now)
       const code = message.country ?? noCountry
       const count = { flagged: blocked ? 0 : 1, blocked: blocked ? 1 : 0 }
@@ -285,7 +286,7 @@ function takeBack(ledger: Ledger, { subjects: keys, relay }: GuardKeys, request:
   const { createdAt, resends } = request
   if (relay) {
     const volume = ledger.open(relay.volume)
-    volume.count(createdAt, -1)
+    for (const subject of [volume, ledger.open(relay.all)]) subject.count(createdAt, -1)
     volume.giveBack(ledger.open(relay.country), createdAt, 1)
   } else if (keys) {
     const subjects = openSubjects(ledger, keys)

@@ -48,8 +48,8 @@ export type SubjectKeys = {
   pool: string
 }
 
-/** Keys of a message with the code of another system: what its country got of such messages, and the country. */
-export type RelayKeys = { volume: string; country: string }
+/** Keys of a message with the code of another system: what its country and what all countries got of them, and the country. */
+export type RelayKeys = { volume: string; all: string; country: string }
 
 /** Keys of the rows that one call of the guard reads. */
 export type GuardKeys = {
@@ -57,8 +57,8 @@ export type GuardKeys = {
   subjects?: SubjectKeys
   /** Set for a message with the code of another system that is counted. */
   relay?: RelayKeys
-  /** History of the codes of other systems to a country, set for one that the developer's rules allow: it becomes usual. */
-  usual?: string | undefined
+  /** Histories of the codes of other systems, set for one that the developer's rules allow: it becomes usual. */
+  usual?: readonly string[] | undefined
   /** Messages of the installation on a day, and their cost, where they have a limit. */
   total?: string | undefined
   spend?: string | undefined
@@ -66,17 +66,21 @@ export type GuardKeys = {
   challenge?: string | undefined
 }
 
+/** Names the rows of codes of other systems that have a usual rate. */
+const volumesOf = ({ volume, all }: RelayKeys) => [volume, all]
+
 /** Names the rows that a call always reads. */
-export function firstNames({ subjects, relay, ...others }: GuardKeys): string[] {
+export function firstNames({ subjects, relay, usual = [], ...others }: GuardKeys): string[] {
   const names = [subjects, relay, others].flatMap((part) => Object.values(part ?? {}))
-  return [...new Set(names.filter((name) => name !== undefined))]
+  return [...new Set([...names, ...usual].filter((name) => name !== undefined))]
 }
 
-/** Names all rows that a call may read: also the history that takes up the last hour of a country, or of its relays. */
+/** Names all rows that a call may read: also the histories that take up the last hour of a country, or of relays. */
 export function namesOf(rows: GuardRows, keys: GuardKeys, now: number): string[] {
-  const name = keys.relay?.volume ?? keys.subjects?.country
-  const isDue = name !== undefined && rows.row(name)?.windows.hour !== hourOf(now)
-  return [...firstNames(keys), ...(isDue ? [historyKey(name)] : [])]
+  const { subjects, relay } = keys
+  const counted = relay ? volumesOf(relay) : subjects ? [subjects.country] : []
+  const due = counted.filter((name) => rows.row(name)?.windows.hour !== hourOf(now))
+  return [...firstNames(keys), ...due.map(historyKey)]
 }
 
 export const countryKey = (developerId: string, country: string | null) =>
@@ -85,6 +89,8 @@ export const countryKey = (developerId: string, country: string | null) =>
 export const poolKey = (developerId: string) => `${developerId} pool`
 export const relayKey = (developerId: string, country: string | null) =>
   `${countryKey(developerId, country)} relay`
+/** Codes of other systems to all countries. */
+export const relaysKey = (developerId: string) => `${developerId} relays`
 /** Row of the usual rate of a country. */
 export const historyKey = (country: string) => `${country} history`
 
@@ -134,6 +140,7 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
   const relayKeys = ({ developerId, country }: CountedMessage): RelayKeys => ({
     volume: relayKey(developerId, country),
     country: countryKey(developerId, country),
+    all: relaysKey(developerId),
   })
 
   const keyOfBudget = (now: number) => (spendPerDay > 0 ? `spend ${utcDay(now)}` : undefined)
@@ -163,7 +170,7 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       const { challenge, isRelayed, listing } = message
       return {
         ...(sender.isKnownPhone ? {} : keysOfCounts(message, sender)),
-        usual: isRelayed && listing?.allowedBy ? historyKey(relayKeys(message).volume) : undefined,
+        usual: isRelayed && listing?.allowedBy ? volumesOf(relayKeys(message)).map(historyKey) : undefined,
         ...keysOfCaps(now),
         challenge: challenge?.outcome === 'passed' && !sender.isKnownPhone ? challenge.once : undefined,
       }

@@ -21,7 +21,7 @@ type GuardUsage = {
   relays: CountryUsage[]
   /** Those of all countries of a developer beyond their own. */
   pools: PoolUsage[]
-  /** Countries with an alert, or `pool`. */
+  /** Countries with an alert, `pool`, or `relays`. */
   alerts: Array<{ developerId: string; country: string; until: string }>
 }
 
@@ -124,7 +124,7 @@ async function readUsage(
     else if (kind === 'relay') {
       const allowance = Math.round(relayAllowance({ ...row.windows, launchDay }, counts.held(), now))
       usage.relays.push({ developerId, country, allowance, unverified })
-    } else {
+    } else if (country !== 'relays') {
       const allowance = countryAllowance(evidence, namedBase(launchDay, now))
       const spent = { allowance, unverified, fromPool: counts.total('drawn') }
       usage.allowances.push({ developerId, country, verifiedPhones: evidence, ...spent })

@@ -1,6 +1,7 @@
 import { alertMs, type GuardAlert, type GuardRule } from '../model/guard.ts'
 import { noCountry } from '../model/phone.ts'
 import { hourMs } from '../../shared/durations.ts'
+import { allowances } from './allowances.ts'
 import { historyKey, type GuardedMessage } from './row-keys.ts'
 import { hourOf, type Ledger, type Subject } from './subject.ts'
 
@@ -58,18 +59,17 @@ export function noteHours(ledger: Ledger, country: Subject, isRelayed = false): 
 type Excess = Pick<GuardAlert, 'reason' | 'unverified' | 'usual'>
 
 /**
- * Finds out, at most once an hour, whether the pool is spent, or whether a country or a prefix of it sends more unverified
- * messages than usual.
+ * Finds out, at most once an hour, whether the pool is spent, or whether a country, a prefix of it, or all codes of other
+ * systems together, send more unverified messages than usual.
  *
  * @param rules that the message violates
- * @param prefix as `pool`: undefined for codes of other systems, whose verification is not seen
+ * @param others the prefix and the pool of a send; or `relays`, all codes of other systems, whose verification is not seen
  */
 export function findAlert(
   { phone, country: code }: Pick<GuardedMessage, 'phone' | 'country'>,
   rules: readonly GuardRule[],
   country: Subject,
-  prefix?: Subject,
-  pool?: Subject,
+  { prefix, pool, relays }: { prefix?: Subject; pool?: Subject; relays?: Subject },
 ): GuardAlert | undefined {
   const raise = (of: Subject, { reason, unverified, usual }: Excess, digits: string | null = null) => {
     of.alert()
@@ -88,13 +88,23 @@ export function findAlert(
   if (excess) return raise(country, excess)
   const ofPrefix = prefix && findExcess(prefix, true)
   if (ofPrefix) return raise(country, ofPrefix, phone.slice(0, -4))
-  return rules.includes('COUNTRY_UNVERIFIED') || rules.includes('RELAY_VOLUME')
-    ? raise(country, spent(country, 'allowance'))
-    : undefined
+  if (rules.includes('COUNTRY_UNVERIFIED') || rules.includes('RELAY_VOLUME'))
+    return raise(country, spent(country, 'allowance'))
+  if (!relays || relays.hasAlerted()) return undefined
+  const ofRelays = findExcess(relays, false, allowances.relay.base)
+  return (
+    ofRelays &&
+    raise(relays, { ...ofRelays, reason: ofRelays.reason === 'rate' ? 'relay_rate' : 'relay_day' })
+  )
 }
 
-/** Compares what a subject sends with what is usual. @param isSeen false for codes of other systems */
-function findExcess(subject: Subject, isSeen: boolean): Excess | undefined {
+/**
+ * Compares what a subject sends with what is usual.
+ *
+ * @param isSeen false for codes of other systems
+ * @param firstDay as many in a day are unusual while nothing is usual
+ */
+function findExcess(subject: Subject, isSeen: boolean, firstDay = Infinity): Excess | undefined {
   const { unverified, inFlight, evidence } = subject.usage()
   const { usualHour = unknown, usualDay = 0 } = subject.windows
   const settled = unverified - 0.8 * inFlight
@@ -110,7 +120,8 @@ function findExcess(subject: Subject, isSeen: boolean): Excess | undefined {
     ? recent >= alarm.rate * usual + 2 * Math.sqrt(usual)
     : evidence > 0 && settled >= alarm.rate * evidence
   if (isRate && recent >= alarm.perTenMinutes) return { reason: 'rate', unverified: recent, usual }
-  if (isUsualKnown && settled >= alarm.day * usualDay && settled >= usualDay + alarm.dayMore)
+  const least = isUsualKnown ? usualDay + alarm.dayMore : firstDay
+  if (settled >= alarm.day * usualDay && settled >= least)
     return { reason: 'day', unverified: settled, usual: usualDay }
   return undefined
 }

@@ -108,10 +108,11 @@ const guardAlertData = object(
     reason: {
       ...oneOf(guardAlertReasons),
       description:
-        '`rate`: three times as many unverified messages as usual, and at least one a minute. `nothing_verified`: 30 and more, and no phone was verified there in 14 days. `day`: half as many again as on any of the last 14 days. `pool`: the messages that all countries may send beyond their own allowances are spent. `allowance`: those of the country are spent, and its customers are refused.',
+        '`rate`: three times as many unverified messages as usual, and at least one a minute. `nothing_verified`: 30 and more, and no phone was verified there in 14 days. `day`: half as many again as on any of the last 14 days. `pool`: the messages that all countries may send beyond their own allowances are spent. `allowance`: those of the country are spent, and its customers are refused. `relay_rate`, `relay_day`: as `rate` and `day`, of all codes of other systems (`POST /v1/otp/deliver`) together; `country` is that of the last one.',
     },
     unverified: Type.Integer({
-      description: 'Unverified messages of the last ten minutes (`rate`) or of the last 24 hours.',
+      description:
+        'Unverified messages of the last ten minutes (`rate`, `relay_rate`) or of the last 24 hours.',
     }),
     usual: Type.Integer({ description: 'As many as usual of that time.' }),
   },

@@ -123,7 +123,7 @@ const guard = object(
       object({
         country: Type.String({
           description:
-            'ISO code of the country, or `pool`: what all countries together send beyond their own allowances.',
+            'ISO code of the country; `pool`: what all countries together send beyond their own allowances; or `relays`: all codes of other systems.',
         }),
         until: { ...timestamp, description: 'When the alert ends, unless its cause lasts.' },
       }),

@@ -62,17 +62,19 @@ describe('guard status', () => {
     expect(rows.at(-2)?.[0]).toStartWith('Nothing was flagged or blocked since ')
   })
 
-  test('shows that the pool of all countries is spent', async () => {
+  test('shows that the pool is spent, and that there are many codes of other systems', async () => {
     const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {} })
     const { write } = createStore(database, { keys: testKeys })
     const [hour, day] = [Math.floor(Date.now() / 3_600_000), Math.floor(Date.now() / 86_400_000)]
     const pool = { windows: { unverified: [hour, 300] }, alertedAt: Date.now(), until: day + 2 }
-    const rows = new Map([['dev_1 pool', pool]])
+    const relays = { ...pool, windows: { unverified: [hour, 900] } }
+    const rows = new Map(Object.entries({ 'dev_1 pool': pool, 'dev_1 relays': relays }))
     await write((tx) => tx.guard.apply({ ...noGuardChanges(), rows }))
     await database.close()
     const { stdout } = await home.otpd(['guard', 'status', ...locationFlags])
     expect(stdout).toMatch(/dev_1 +pool +300 of 300/)
     expect(stdout).toContain('Alert: dev_1 has spent the pool of all countries (until ')
+    expect(stdout).toContain('Alert: dev_1 sends more codes of other systems than usual (until ')
   })
 
   test('names the challenge, where it helps against a refusal', async () => {

@@ -85,6 +85,30 @@ describe('an alert', () => {
     expect(bench.alerts).toMatchObject([{ country: 'C20', reason: 'pool', unverified: 300 }])
   })
 
+  test('comes within ten minutes where codes of other systems go to many countries, few to each', async () => {
+    const bench = createGuardBench()
+    const spread = async (minutes: number) => {
+      const from = bench.clock.now()
+      for (let n = 0; bench.alerts.length === 0 && bench.clock.now() < from + minutes * minuteMs; n++) {
+        await bench.send(1, { country: `C${n % 200}`, isRelayed: true })
+        bench.clock.advance(1_000)
+      }
+      return bench.alerts.splice(0).map(({ reason }) => reason)
+    }
+    // Nothing is usual yet.
+    expect(await spread(10)).toEqual(['relay_day'])
+    bench.clock.advance(30 * dayMs)
+    for (let n = 0; n < 20 * 240; n++) {
+      await bench.send(1, { country: `C${n % 10}`, isRelayed: true })
+      bench.clock.advance(dayMs / 240)
+    }
+    expect(bench.alerts).toEqual([])
+    expect(await spread(10)).toEqual(['relay_rate'])
+    // As long as it lasts.
+    bench.clock.advance(hourMs)
+    expect(await spread(10)).toEqual(['relay_day'])
+  })
+
   test('names a prefix that is swept in a country with evidence', async () => {
     const bench = createGuardBench()
     for (let n = 0; n < 20; n++) await bench.verify((await bench.send(1)).request)

@@ -79,7 +79,7 @@ test('an attacker who spends the allowance does not widen it, until two weeks af
 })
 
 test('a launch that a rule of the developer allows has become usual when the rule ends', async () => {
-  const { day, evaluate, createRequest, clock } = createDays()
+  const { day, evaluate, createRequest, clock, alerts } = createDays()
   const listing = { isDenied: false, allowedBy: 'destination' } as const
   for (let hour = 0; hour < 14 * 24; hour++) {
     for (let n = 0; n < 30; n++)
@@ -87,6 +87,7 @@ test('a launch that a rule of the developer allows has become usual when the rul
     clock.advance(hourMs)
   }
   expect(await day(720)).toBe(720)
+  expect(alerts).toEqual([])
 })
 
 test('a reported code no longer counts, and its phone is evidence for its country', async () => {
@@ -96,6 +97,7 @@ test('a reported code no longer counts, and its phone is evidence for its countr
   await verify(request)
   await verify(request)
   expect([usage('dev_1 NL relay').unverified, usage('dev_1 NL').evidence]).toEqual([0, 1])
+  expect(usage('dev_1 relays').unverified).toBe(0)
 })
 
 test('beyond what is usual, codes of other systems take a tenth of the allowance, and leave the rest to sends', async () => {

@@ -73,6 +73,7 @@ export const traces: Trace[] = [
   { name: 'premium, satellite, personal, shared-cost numbers', ...cold({ perMinute: 5, to: 1, networks: 500, numbers: 'costly' }) },
   { name: 'codes of other systems, 30/min', ...cold({ perMinute: 30, to: 1, networks: 0, isRelayed: true }) },
   { name: 'codes of other systems, 0.6/min', ...cold({ perMinute: 0.6, to: 1, networks: 0, isRelayed: true }) },
+  { name: 'codes of other systems to 200 countries, 60/min', ...cold({ perMinute: 60, to: 200, networks: 0, isRelayed: true }, { alertMinutes: 10 }) },
   { name: '30/min, 500 networks', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 500 }, goal: { ofAllowance: 0.6, refused: 0.01 } },
   { name: '30/min, 10,000 addresses', tellsClientIp: true, attack: { perMinute: 30, ...converting, networks: 10_000 }, goal: { ofAllowance: 1, refused: 0.05 } },
   // More new networks than the allowance has messages: on the first day they look like customers.

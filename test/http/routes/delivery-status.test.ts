@@ -88,6 +88,7 @@ describeEachDatabase('the state of delivery', (database) => {
             { windows: { hours: [hour, 300] }, alertedAt: 0, until: day + 2 },
           ],
           [`${developer.developer.id} pool`, { windows: { unverified: [hour, 10] }, ...alerted }],
+          [`${developer.developer.id} relays`, { windows: { unverified: [hour, 300] }, ...alerted }],
         ]),
       }),
     )
@@ -96,6 +97,7 @@ describeEachDatabase('the state of delivery', (database) => {
       { country: 'DE', until },
       { country: 'NL', until },
       { country: 'pool', until },
+      { country: 'relays', until },
     ]
     expect(await get('/v1/guard')).toMatchObject({
       allowances: [{ country: 'DE', verifiedPhones: 3, allowance: 160, unverified: 70, fromPool: 10 }],
