@@ -2,7 +2,7 @@ import type { Listing, ListRule } from '../model/list-rule.ts'
 import type { Sender } from '../model/guard.ts'
 import { parseRange, rangeTest } from '../model/network.ts'
 import { noCountry } from '../model/phone.ts'
-import { canonicalPhone } from '../../shared/spellings.ts'
+import { canonicalPhone, phoneSpellings } from '../../shared/spellings.ts'
 import type { OtpRequest } from '../model/request.ts'
 
 /** Fields of a message that rules match. */
@@ -48,8 +48,8 @@ export const findPhoneRule = (
 
 /**
  * Finds the verdict of rules on a message. Of those for its destination the most specific decides: its phone, then the longest
- * prefix, then its country; likewise of those for its network the narrowest. Of equal ones that of the application decides.
- * If destination and network disagree, deny beats allow.
+ * prefix, both in any of its spellings, then its country; likewise of those for its network the narrowest. Of equal ones that
+ * of the application decides. If destination and network disagree, deny beats allow.
  */
 export function findListing(rules: readonly ListRule[], message: ListedMessage, now: number): Listing {
   if (rules.length === 0) return { isDenied: false, allowedBy: null }
@@ -62,10 +62,13 @@ export function findListing(rules: readonly ListRule[], message: ListedMessage, 
   function findDestination(): ListRule | undefined {
     const exact = find('phone', phone)
     if (exact) return exact
-    for (let length = phone.length; length > 1; length--) {
-      const prefix = find('prefix', phone.slice(0, length))
-      if (prefix) return prefix
-    }
+    const spellings = phoneSpellings(phone)
+    const longest = Math.max(...spellings.map((spelling) => spelling.length))
+    for (let length = longest; length > 1; length--)
+      for (const spelling of spellings) {
+        const prefix = find('prefix', spelling.slice(0, length))
+        if (prefix) return prefix
+      }
     return find('country', country ?? noCountry)
   }
 

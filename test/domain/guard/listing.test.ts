@@ -61,6 +61,18 @@ test('a rule ends at its expiry, and another then decides', () => {
   expect(findListing(list, message, now + 1)).toEqual(denied)
 })
 
+test.each([
+  ['+549115', '+541155501234'],
+  ['+54115', '+5491155501234'],
+  ['+551198', '+551187654321'],
+] as const)('a rule for the prefix %s holds for the other spelling of a number, %s', (prefix, phone) => {
+  expect(findListing(rules(`deny prefix ${prefix}`), { ...message, phone }, now)).toEqual(denied)
+  const longer = `allow prefix ${phone.slice(0, 9)}`
+  expect(findListing(rules(`deny prefix ${prefix}`, longer), { ...message, phone }, now)).toEqual(
+    allowedBy('destination'),
+  )
+})
+
 test('numbers of no country have the country 001, and a message without address matches no network', () => {
   const satellite = { ...message, phone: '+88213300024', country: null, clientIp: null }
   expect(findListing(rules('deny country 001'), satellite, now)).toEqual(denied)
