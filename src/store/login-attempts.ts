@@ -29,6 +29,8 @@ export function createLoginAttemptStore({ database, executor }: Connection): Log
     insert: (network, account, attempt) => rows.insert({ network, account, ...attempt }),
     delete: (network, account, seq) => rows.delete(and(isPair(network, account), eq(failures.seq, seq))),
 
+    deleteByAccount: (account) => rows.delete(eq(failures.account, account)),
+
     countedFailures: async (subject) => (await counted.find(eq(counters.subject, subject)))?.failures ?? 0,
 
     async count(subject, now) {

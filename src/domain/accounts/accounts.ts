@@ -29,7 +29,7 @@ export type AccountService = ReturnType<typeof createAccountService>
 
 /** Creates the service for accounts of the built-in identity provider. Passwords never appear in errors. */
 export function createAccountService(needs: {
-  store: Store<'accounts' | 'audit' | 'developers' | 'refreshTokens' | 'setupTokens'>
+  store: Store<'accounts' | 'audit' | 'developers' | 'loginAttempts' | 'refreshTokens' | 'setupTokens'>
   clock: Clock
   newId: NewId
   random: Random
@@ -103,11 +103,16 @@ export function createAccountService(needs: {
     })
   }
 
-  const setPassword = async (developerId: string, passwordHash: string, actor: Actor | undefined) =>
+  const setPassword = async (
+    { developerId, email }: { developerId: string; email: string },
+    passwordHash: string,
+    actor: Actor | undefined,
+  ) =>
     store.write(async (tx) => {
       // A reset during the comparison wins.
       await (actor ? lockLogin(tx, actor) : tx.developers.lock(developerId))
       await tx.accounts.updatePassword(developerId, passwordHash, clock.now())
+      if (!actor) await loginAttempts.forget(tx, email)
       await tx.refreshTokens.deleteByDeveloper(developerId)
       await tx.developers.setTokensValidFrom(developerId, validFromNextSecond(clock.now()))
       const auditActor = actor ? selfActor(actor) : { developerId, actorId: null, origin: hostOrigin }
@@ -213,7 +218,7 @@ export function createAccountService(needs: {
           'There is no account with this e-mail address. Check the address.',
         )
       const passwordHash = await passwords.takeTurn(hostTurn, ({ hash }) => hash(password))
-      await setPassword(developer.id, passwordHash, undefined)
+      await setPassword(account, passwordHash, undefined)
       return developer
     },
 
@@ -242,7 +247,7 @@ export function createAccountService(needs: {
       )
       if (newHash === undefined)
         throw invalidField('body', 'currentPassword', 'The current password is wrong. Enter it again.')
-      await setPassword(developer.id, newHash, developer)
+      await setPassword(account, newHash, developer)
     },
 
     /**

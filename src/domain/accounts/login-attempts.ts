@@ -139,6 +139,12 @@ export function createLoginAttempts(needs: {
       return { network, isKnown }
     },
 
+    /** Forgets what failed at an account, so that all networks may log in. @param email normalized address */
+    async forget(tx: Pick<Stores, 'loginAttempts'>, email: string): Promise<void> {
+      await tx.loginAttempts.deleteByAccount(hash('account', email))
+      await tx.loginAttempts.forget(hash('guesses', email))
+    },
+
     /**
      * Counts an attempt as failed before its password is verified, so that concurrent attempts cannot exceed a limit.
      *

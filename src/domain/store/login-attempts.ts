@@ -9,6 +9,8 @@ export type LoginAttemptStore = {
   listAccounts(network: string, since: number): Promise<{ account: string; at: number }[]>
   insert(network: string, account: string, attempt: LoginAttempt): Promise<void>
   delete(network: string, account: string, seq: number): Promise<void>
+  /** Deletes the attempts of all networks at an account. */
+  deleteByAccount(account: string): Promise<void>
   /** Reads the failures counted for a subject; 0 for an unknown one. */
   countedFailures(subject: string): Promise<number>
   /** Counts a failure of a subject, and locks it until the transaction ends. @returns its failures */
