@@ -23,8 +23,7 @@ A key from a variable, a file or a credential:
 --compromised also replaces the data keys: pending codes are canceled, ID tokens
 and callback URLs end, and the server encrypts old rows again in the background.
 In the three steps above this happens with the third, for which nodes that share
-a PostgreSQL database must be stopped.
-`
+a PostgreSQL database must be stopped.`
 
 /** Registers the command that replaces the master key. */
 export function addAdminKeyCommands(admin: CliCommand) {
