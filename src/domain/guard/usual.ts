@@ -91,7 +91,8 @@ export function findAlert(
   if (rules.includes('COUNTRY_UNVERIFIED') || rules.includes('RELAY_VOLUME'))
     return raise(country, spent(country, 'allowance'))
   if (!relays || relays.hasAlerted()) return undefined
-  const ofRelays = findExcess(relays, false, allowances.relay.base)
+  // More than one country gets, whose own alert says more.
+  const ofRelays = findExcess(relays, false, allowances.relay.base + 1)
   return (
     ofRelays &&
     raise(relays, { ...ofRelays, reason: ofRelays.reason === 'rate' ? 'relay_rate' : 'relay_day' })
@@ -107,7 +108,8 @@ export function findAlert(
 function findExcess(subject: Subject, isSeen: boolean, firstDay = Infinity): Excess | undefined {
   const { unverified, inFlight, evidence } = subject.usage()
   const { usualHour = unknown, usualDay = 0 } = subject.windows
-  const settled = unverified - 0.8 * inFlight
+  // No verification of those is seen later.
+  const settled = isSeen ? unverified - 0.8 * inFlight : unverified
   // Those in flight may be verified yet.
   const recent = subject.total('recent') - inFlight
   const usual = Math.max(0, usualHour) / 6

@@ -104,6 +104,10 @@ describe('an alert', () => {
     }
     expect(bench.alerts).toEqual([])
     expect(await spread(10)).toEqual(['relay_rate'])
+    // At once, as no later message may come.
+    const burst = createGuardBench()
+    for (let n = 0; n < 302; n++) await burst.send(1, { country: `C${n % 200}`, isRelayed: true })
+    expect(burst.alerts).toMatchObject([{ reason: 'relay_day', unverified: 301 }])
     // As long as it lasts.
     bench.clock.advance(hourMs)
     expect(await spread(10)).toEqual(['relay_day'])
