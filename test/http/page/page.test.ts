@@ -232,7 +232,10 @@ describeEachDatabase('the ready page', (open, kind) => {
     expect(Date.parse(expiresAt) - service.clock.now()).toBe(15 * 60_000)
     service.clock.advance(15 * 60_000)
     const answer = await visitor.get()
-    expect([answer.status, answer.notice]).toEqual([410, 'This link is not valid or has expired.'])
+    expect([answer.status, answer.notice]).toEqual([
+      410,
+      'This link is not valid or has expired. Go back to the app or website and start again.',
+    ])
     expect(answer.text).toContain(`href="https://shop.example/back?cart=7&amp;session=${id}"`)
     await visitor.post({ action: 'send', phone: newPhone() })
     expect(await get(id)).toMatchObject({ status: 'expired', requestId: null })
@@ -254,7 +257,10 @@ describeEachDatabase('the ready page', (open, kind) => {
     const { url } = await visit()
     for (const token of ['x', 'A'.repeat(43), `${url.slice(url.lastIndexOf('/') + 1, -1)}`, '%00', 'é']) {
       const { status, notice } = await createPageVisitor(service, `http://otpd.test/verify/${token}`).get()
-      expect([status, notice]).toEqual([404, 'This link is not valid or has expired.'])
+      expect([status, notice]).toEqual([
+        404,
+        'This link is not valid or has expired. Go back to the app or website and start again.',
+      ])
     }
   })
 
