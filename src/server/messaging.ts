@@ -38,11 +38,10 @@ export type MessagingNeeds = {
   templates: MessageTemplates
   /** URL under which clients and providers reach this server. */
   publicUrl: () => string
-  /** Counts what a message costs that fails over. */
-  guard: Pick<Guard, 'keyToSpend' | 'spend'>
+  /** Judges messages that fail over. */
+  guard: Guard
   /** Called with a request that failed because none of its messages can arrive. Never rejects. */
   onUndeliverable(request: OtpRequest): Promise<void>
-  onSentAgain(request: OtpRequest): Promise<void>
   report?: Report | undefined
   onProviderTried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   /** Called when a provider's circuit opens because of a failure, not again until it has closed. */
@@ -140,7 +139,6 @@ export function createMessaging(needs: MessagingNeeds) {
     onUnstored: () => worker.wake(),
     onError,
     onUndeliverable: needs.onUndeliverable,
-    onSentAgain: needs.onSentAgain,
     onAccepted: (request, { provider, channel, at }) =>
       learning.recordSent(request, { provider, channel, country: request.country }, at),
   })
@@ -167,6 +165,7 @@ export function createMessaging(needs: MessagingNeeds) {
     store,
     clock,
     newId,
+    keys,
     delivery,
     guard: needs.guard,
     onReopened: worker.wake,

@@ -24,7 +24,7 @@ import { createOtpRelay } from '../domain/otp/relay.ts'
 import { createOtpService } from '../domain/otp/otp.ts'
 import { createRouteStatusService } from '../domain/routing/route-status.ts'
 import { createProviderStatusService } from '../domain/otp/provider-status.ts'
-import { countSentAgain, revertGuardCounts } from '../domain/otp/guard-counts.ts'
+import { revertGuardCounts } from '../domain/otp/guard-counts.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { ChallengeKind, TokenCheck } from '../domain/model/challenge.ts'
 import type { GuardAlert } from '../domain/model/guard.ts'
@@ -175,7 +175,6 @@ export function createServices(needs: ServiceNeeds) {
     onProviderTried: needs.onProviderTried,
     onCircuitOpened: needs.onCircuitOpened,
     onUndeliverable: (request) => revertGuardCounts({ ...base, guard, delivery }, request),
-    onSentAgain: (request) => countSentAgain({ ...base, guard }, request),
     ...needs.messaging,
   })
   const { delivery, attempts, receiveCallback } = messaging

@@ -101,7 +101,6 @@ export function createOtpOperations(needs: {
     owner: needs.owner ?? 'test',
     applyEarlyReceipt: () => Promise.resolve(),
     onUndeliverable: () => Promise.resolve(),
-    onSentAgain: () => Promise.resolve(),
     onUnstored() {},
     onError: (error) => void errors.push(error),
   })

@@ -41,12 +41,13 @@ export function blockSend(
 }
 
 /**
- * Records a blocked resend. The request stays pending, as the code of its earlier message can still be
- * verified.
+ * Records a blocked resend, or a message that must not fail over. The request stays pending, as the code of its earlier
+ * message can still be verified.
  */
-export const blockResend = (
+export const blockAgain = (
   newId: NewId,
   request: OtpRequest,
+  kind: 'resend' | 'failover',
   { violatedRules }: GuardVerdict,
   subscribers: readonly EventSubscriber[],
   now: number,
@@ -54,7 +55,7 @@ export const blockResend = (
   result: reject(destinationBlocked({ requestId: request.id })),
   changes: [
     eventChange(newId, 'otp.blocked', request, subscribers, now, {
-      detail: `resend ${violatedRules.join(' ')}`,
+      detail: `${kind} ${violatedRules.join(' ')}`,
     }),
   ],
 })

@@ -1,12 +1,10 @@
 import { evidenceDays, type GuardAlert, type GuardRule, type Sender } from '../model/guard.ts'
 import type { Keys } from '../model/keys.ts'
 import { noCountry } from '../model/phone.ts'
-import type { Price } from '../model/price.ts'
 import { noGuardChanges, type GuardChanges, type GuardRows } from '../store/guard.ts'
 import { dayMs, utcDay } from '../../shared/durations.ts'
 import {
   allowanceOf,
-  allowances,
   findExceeded,
   isFromPool,
   namedBase,
@@ -182,13 +180,6 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       return { verdict: { ...judged, blocked, violatedRules }, changes: ledger.close() }
     },
 
-    /** Adds the price of a message that the budget of the day did not count when it was judged. */
-    spend(rows: GuardRows, key: string, price: Price, now: number): GuardChanges {
-      const ledger = openLedger(rows, now)
-      ledger.open(key).add('unverified', now, price)
-      return ledger.close()
-    },
-
     /** Records that the code was verified: its messages no longer count, and its phone is evidence. */
     convert(
       rows: GuardRows,
@@ -220,28 +211,6 @@ export function createGuardJudge(settings: GuardSettings, keys: Pick<Keys, 'guar
       const { createdAt, resends } = request
       for (const { key, amount } of capsOf(keys, request))
         ledger.open(key).add('unverified', createdAt, (-1 - resends) * amount)
-      return ledger.close()
-    },
-
-    /**
-     * Counts a message that left a second time. It is not judged, and stays counted when its code is verified. Its price was
-     * counted with the receipt.
-     */
-    countAgain(
-      rows: GuardRows,
-      keys: GuardKeys | undefined,
-      request: GuardedRequest,
-      now: number,
-    ): GuardChanges {
-      const ledger = openLedger(rows, now)
-      if (keys?.total) ledger.open(keys.total).add('unverified', request.createdAt, 1)
-      if (!keys?.subjects) return ledger.close()
-      const subjects = openSubjects(ledger, keys.subjects)
-      const { country, pool } = subjects
-      const isDrawn = isFromPool({ country: country.usage(), namedBase: noteLaunch(country, request) })
-      countMessages(subjects, now, 1)
-      // No more than its part, as the pool is of other countries too.
-      if (isDrawn && country.total('drawn') < allowances.pool.perCountry) country.drawFrom(pool)
       return ledger.close()
     },
   }

@@ -143,11 +143,9 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
     all: relaysKey(developerId),
   })
 
-  const keyOfBudget = (now: number) => (spendPerDay > 0 ? `spend ${utcDay(now)}` : undefined)
-
   const keysOfCaps = (now: number): GuardKeys => ({
     total: totalPerDay > 0 ? `total ${utcDay(now)}` : undefined,
-    spend: keyOfBudget(now),
+    spend: spendPerDay > 0 ? `spend ${utcDay(now)}` : undefined,
   })
 
   const keysOfCounts = (message: CountedMessage, sender: Sender): GuardKeys =>
@@ -176,10 +174,6 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
       }
     },
 
-    /** Names the row of `spend`. @returns undefined if the request is exempt, or there is no budget */
-    keyToSpend: (request: GuardedRequest, now: number): string | undefined =>
-      isExempt(request) ? undefined : keyOfBudget(now),
-
     /** Names the rows of `convert`. @returns undefined if the request is exempt, or changes nothing */
     keysToConvert(request: CountedMessage, sender: Sender, now: number): GuardKeys | undefined {
       if (isExempt(request)) return undefined
@@ -191,7 +185,7 @@ export function createGuardRowKeys(settings: GuardSettings, keys: Pick<Keys, 'gu
         : { subjects }
     },
 
-    /** Names the rows of `revert` and `countAgain`. @returns undefined if the request is exempt */
+    /** Names the rows of `revert`. @returns undefined if the request is exempt */
     keysToRevert: (request: CountedMessage, sender: Sender): GuardKeys | undefined =>
       isExempt(request)
         ? undefined

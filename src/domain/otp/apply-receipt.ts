@@ -6,30 +6,39 @@ import {
   type Receipt,
 } from '../model/delivery.ts'
 import { eventChange, breakdownChange } from '../log/changes.ts'
+import { blockAgain } from '../guard/blocked.ts'
+import type { GuardAlert } from '../model/guard.ts'
 import type { NewId } from '../model/ids.ts'
 import { withDelivery, type LoadedMessage, type Message } from '../model/message.ts'
 import { noCost } from '../model/price.ts'
-import { isVerifiable, type DeliveryStatus } from '../model/request.ts'
+import { isVerifiable, type Channel, type DeliveryStatus } from '../model/request.ts'
 import { findTry } from '../model/try-lines.ts'
-import type { Change } from '../store/operation.ts'
+import type { Change, Decision } from '../store/operation.ts'
 import { applyCharge, chargeEarlierTry, countedAs, withFailedOver } from './charges.ts'
+import type { GuardJudgement } from './judge-message.ts'
 import type { ClosableRequest } from './lifecycle.ts'
 
-/** Decides what a receipt changes. @returns the message if it was reopened for another candidate */
+/** Lets the guard judge a message that would go to another candidate. */
+export type JudgeFailover = (channels: readonly Channel[], excluded: readonly string[]) => GuardJudgement
+
+/**
+ * Decides what a receipt changes: an undelivered message is reopened for another candidate, unless the guard blocks that, for
+ * both cost money.
+ */
 export function applyReceipt(
-  { newId, delivery }: { newId: NewId; delivery: Delivery },
+  { newId, delivery, judge }: { newId: NewId; delivery: Delivery; judge: JudgeFailover },
   { subscribers, ...loaded }: ClosableRequest & { message: Message },
   provider: string,
   receipt: Receipt,
   now: number,
-): { result?: Message; changes: Change[] } {
+): Decision<AppliedReceipt> {
   const { status, failure } = receipt
   // It failed over meanwhile.
   if (loaded.message.provider !== provider || isOfEarlierTry(loaded, provider, receipt))
-    return { changes: chargeEarlierTry(loaded.request, provider, receipt) ?? [] }
+    return unmoved(chargeEarlierTry(loaded.request, provider, receipt) ?? [])
   const { request, message, changes } = applyCharge(loaded, provider, receipt)
   const isNews = message.status === 'unknown' || (message.status === 'sent' && status !== 'sent')
-  if (!isNews) return { changes }
+  if (!isNews) return unmoved(changes)
   const counted = countedAs(request, message, provider)
   if (failure?.class === 'blocked_by_carrier') changes.push(breakdownChange(counted, { blocked: 1 }, now))
   const messageId = message.messageId ?? receipt.messageId
@@ -51,7 +60,12 @@ export function applyReceipt(
     status === 'undelivered'
       ? nextExclusions(delivery, { request, message: received }, provider, receipt, now)
       : undefined
-  if (excluded) {
+  const judged = excluded && judge(message.channels, excluded)
+  const alert = judged?.verdict.alert
+  if (judged) changes.push(...judged.guardChanges)
+  if (judged?.verdict.blocked)
+    changes.push(...blockAgain(newId, request, 'failover', judged.verdict, subscribers, now).changes)
+  else if (excluded) {
     const reopened: Message = {
       ...received,
       status: 'pending',
@@ -70,17 +84,25 @@ export function applyReceipt(
       { kind: 'message', message: reopened, isNew: false },
       { kind: 'request', request: queued, isNew: false },
     )
-    return { result: reopened, changes }
+    return { result: { isReopened: true, alert }, changes }
   }
   changes.push({ kind: 'message', message: received, isNew: false }, ...withRequest(status))
-  if (status === 'sent') return { changes }
+  if (status === 'sent') return unmoved(changes)
   const updated = withDelivery(request, message, { deliveryStatus: status }, now) ?? request
   changes.push(
     breakdownChange(counted, { [status]: 1 }, now),
     eventChange(newId, `otp.${status}`, updated, subscribers, now, { detail: failure?.class ?? null }),
   )
-  return { changes }
+  return { result: { isReopened: false, alert }, changes }
 }
+
+/** Whether the message was reopened, and the alert that the guard raised. */
+export type AppliedReceipt = { isReopened: boolean; alert?: GuardAlert | undefined }
+
+const unmoved = (changes: readonly Change[]): Decision<AppliedReceipt> => ({
+  result: { isReopened: false },
+  changes,
+})
 
 /**
  * Whether a receipt is of an earlier message of the same provider, such as that over RCS before the one by SMS: the response to the

@@ -1,24 +1,23 @@
-import { toDestination, type Delivery, type Receipt } from '../model/delivery.ts'
-import type { Guard } from '../guard/guard.ts'
-import { isId, type NewId } from '../model/ids.ts'
+import { findListing, withListing } from '../guard/listing.ts'
+import { toDestination, type Receipt } from '../model/delivery.ts'
+import { isId } from '../model/ids.ts'
 import type { MessageKey } from '../model/message.ts'
 import type { Price } from '../model/price.ts'
-import type { Clock } from '../model/clock.ts'
-import type { Decision, Rows } from '../store/operation.ts'
+import { isVerifiable, type Channel, type OtpRequest } from '../model/request.ts'
+import type { Decision, NamedRows, Rows } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
-import { applyReceipt } from './apply-receipt.ts'
+import { applyReceipt, type AppliedReceipt, type JudgeFailover } from './apply-receipt.ts'
 import { applyCharge, chargeEarlierTry } from './charges.ts'
+import { judgeMessage, nameJudgeRows, senderOf, type JudgedMessage } from './judge-message.ts'
 import { messageRows, readClosable } from './lifecycle.ts'
+import type { OtpNeeds } from './needs.ts'
+import { namePhoneRows, readRequestPhone } from './phones.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
 /** How long a receipt without a message is kept: longer than any attempt takes. */
 export const earlyReceiptLifetimeMs = minuteMs
 
-type ReceiptNeeds = {
-  clock: Clock
-  newId: NewId
-  delivery: Delivery
-  guard: Pick<Guard, 'keyToSpend' | 'spend'>
+type ReceiptNeeds = Pick<OtpNeeds, 'clock' | 'delivery' | 'guard' | 'keys' | 'newId'> & {
   /** Called when a message was reopened for another candidate. */
   onReopened(): void
   /** Applies a receipt to a relayed message. @returns false if none is meant */
@@ -29,47 +28,62 @@ type ReceiptNeeds = {
 export function createDeliveryReceipts(
   needs: ReceiptNeeds & { store: Store<'earlyReceipts' | 'leases' | 'messages'> },
 ) {
-  const { store, clock, newId, delivery, guard, onReopened } = needs
+  const { store, clock, newId, keys, delivery, guard, onReopened } = needs
 
   /** Applies a receipt of a message. */
   async function apply(key: MessageKey, provider: string, receipt: Receipt): Promise<void> {
     const { first, next } = messageRows(key)
-    const budgetKey = (rows: Rows) => {
-      const request = receipt.status === 'undelivered' ? rows.request(key.requestId) : undefined
-      return request && guard.keyToSpend(request, rows.now())
-    }
-    const isReopened = await store.decide({
+    const { isReopened, alert } = await store.decide({
       preload: {
         first,
-        next(rows) {
-          const budget = budgetKey(rows)
-          return { ...next(rows), ...(budget !== undefined && { guard: [budget] }) }
-        },
+        next: (rows) => ({
+          ...next(rows),
+          ...(receipt.status === 'undelivered' && nameFailoverRows(rows, key.requestId)),
+        }),
       },
-      decide(rows): Decision<boolean> {
+      decide(rows): Decision<AppliedReceipt> {
         const now = rows.now()
         const closable = readClosable(rows, key.requestId)
         const message = rows.messages(key.requestId).find((one) => one.messageNumber === key.messageNumber)
-        if (!closable || !message) return { result: false, changes: [] }
-        const loaded = { ...closable, message }
-        const { result: reopened, changes } = applyReceipt(
-          { newId, delivery },
-          loaded,
-          provider,
-          receipt,
-          now,
-        )
-        if (!reopened) return { result: false, changes }
-        // The provider that failed has charged, and the next one will, too.
-        const { channels, excluded } = reopened
-        const price = delivery.estimatePrice(toDestination(closable.request), channels, excluded) ?? 0
-        const budget = budgetKey(rows)
-        if (budget !== undefined && price > 0)
-          changes.push({ kind: 'guard', changes: guard.spend(rows.guard, budget, price, now) })
-        return { result: true, changes }
+        if (!closable || !message) return { result: { isReopened: false }, changes: [] }
+        const { request } = closable
+        const judge: JudgeFailover = (...next) =>
+          judgeMessage(needs, rows, request.appId, describeFailover(rows, request, now, ...next), now)
+        return applyReceipt({ newId, delivery, judge }, { ...closable, message }, provider, receipt, now)
       },
     })
+    if (alert) guard.onAlert(alert)
     if (isReopened) onReopened()
+  }
+
+  /** Names the rows by which the guard judges a message that may fail over. */
+  function nameFailoverRows(rows: Rows, requestId: string): NamedRows | undefined {
+    const request = rows.request(requestId)
+    const now = rows.now()
+    // The phone of a request that has ended may have been erased.
+    if (!request || !isVerifiable(request, now)) return undefined
+    return {
+      application: { id: request.appId, developerId: request.developerId },
+      ...namePhoneRows(rows, keys, request),
+      ...nameJudgeRows(needs, rows, describeFailover(rows, request, now), now),
+    }
+  }
+
+  /** Describes a message to the guard that another provider is to send: it costs, as a resend does. */
+  function describeFailover(
+    rows: Rows,
+    request: OtpRequest,
+    now: number,
+    channels: readonly Channel[] = [],
+    excluded: readonly string[] = [],
+  ): JudgedMessage {
+    const application = { id: request.appId, developerId: request.developerId }
+    const { record } = readRequestPhone(rows, keys, request)
+    const listing = findListing(rows.listRules(application), request, now)
+    const estimatePrice = () => delivery.estimatePrice(toDestination(request), channels, excluded)
+    // The type of the number was judged with the channels of the first message.
+    const message = { ...request, numberType: null, channels, listing, estimatePrice }
+    return { message, sender: withListing(senderOf(record, request), listing) }
   }
 
   const find = (provider: string, receipt: Receipt) => store.read.messages.findForReceipt(provider, receipt)

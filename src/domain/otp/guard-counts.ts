@@ -15,27 +15,20 @@ type CountNeeds = Pick<OtpNeeds, 'store' | 'keys' | 'guard'>
  * Reverts the guard's counts of a request whose messages no provider took, so that an outage of the providers does not get
  * countries blocked. One that a provider took counts, even if it was not delivered: it costs money. Never rejects.
  */
-export const revertGuardCounts = (
+export function revertGuardCounts(
   needs: CountNeeds & Pick<OtpNeeds, 'delivery'>,
   request: OtpRequest,
-): Promise<void> =>
-  changeRequestCounts(needs, request, (rows, keys, counted, now) => {
-    // As when it was judged. After a resend on another channel the prices of the messages may differ: they stay counted.
-    const estimatePrice = () =>
-      request.resends > 0 ? null : needs.delivery.estimatePrice(toDestination(request), [request.channel])
-    return needs.guard.revert(rows, keys, { ...counted, estimatePrice }, now)
-  })
-
-/** Counts a message once more that another provider took after it was not delivered: both cost money. Never rejects. */
-export const countSentAgain = (needs: CountNeeds, request: OtpRequest): Promise<void> =>
-  changeRequestCounts(needs, request, needs.guard.countAgain)
-
-function changeRequestCounts(needs: CountNeeds, request: OtpRequest, change: Guard['revert']): Promise<void> {
-  const { keys } = needs
+): Promise<void> {
+  const { keys, guard, delivery } = needs
   const application = { id: request.appId, developerId: request.developerId }
   const findSender = (rows: Rows) =>
     listedSenderOf(rows, application, readPhone(rows, keys, request).record, request, rows.now())
-  return changeMessageCounts(needs, request, request.contexts, change, findSender, (rows) => ({
+  // As when it was judged. After a resend on another channel the prices of the messages may differ: they stay counted.
+  const estimatePrice = () =>
+    request.resends > 0 ? null : delivery.estimatePrice(toDestination(request), [request.channel])
+  const revert: Guard['revert'] = (rows, counted, message, now) =>
+    guard.revert(rows, counted, { ...message, estimatePrice }, now)
+  return changeMessageCounts(needs, request, request.contexts, revert, findSender, (rows) => ({
     application,
     ...namePhoneRows(rows, keys, request),
   }))

@@ -75,14 +75,17 @@ export function nameJudgeRows(
   }
 }
 
-/** Lets the guard judge a message. @returns its verdict, with the changes of its counts, and the alert that it raises */
+/** A verdict, with the changes of the guard's counts, and the alert that it raises. */
+export type GuardJudgement = { verdict: GuardVerdict; guardChanges: Change[] }
+
+/** Lets the guard judge a message. */
 export function judgeMessage(
   { guard, newId }: Pick<OtpNeeds, 'guard' | 'newId'>,
   rows: Rows,
   appId: string,
   { message, sender }: JudgedMessage,
   now: number,
-): { verdict: GuardVerdict; guardChanges: Change[] } {
+): GuardJudgement {
   const keys = guard.keysToJudge(message, sender, now)
   if (!keys) return { verdict: { blocked: false, violatedRules: [] }, guardChanges: [] }
   const { verdict, changes } = guard.judge(rows.guard, keys, message, sender, now)

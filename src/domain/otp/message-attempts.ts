@@ -47,10 +47,6 @@ type MessageAttemptsNeeds = {
    * Called after commit with a request that failed before any provider had, or may have had, a message of it. Never rejects.
    */
   onUndeliverable(request: OtpRequest): Promise<void>
-  /**
-   * Called after commit with a request whose message a provider took, although another one had taken it before. Never rejects.
-   */
-  onSentAgain(request: OtpRequest): Promise<void>
   /** Called after commit with a message that a provider accepted, and its request as it was before. */
   onAccepted?: ((request: OtpRequest, tried: DeliveryTry) => void) | undefined
   /** Called when the database did not take an outcome: `settleUnstored` is due. */
@@ -63,8 +59,6 @@ type MessageAttemptsNeeds = {
 type EndedAttempt = {
   claim: MessageClaim
   request: OtpRequest
-  /** Whether another provider has taken the message before. */
-  hasLeft: boolean
   dispatchResult: Dispatched | undefined
   pendingResult: PendingResult | undefined
 }
@@ -106,7 +100,6 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
       application === null
     // Right before the message is handed over. A message that is not sent now is leased again.
     if (!isObsolete && (message.leaseUntil ?? 0) - clock.now() < messageLeaseLeftMinMs) return undefined
-    const tried = listTried(request)
     const dispatchResult = isObsolete
       ? undefined
       : await delivery.dispatch({
@@ -117,11 +110,10 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
           messageNumber: claim.messageNumber,
           attempt: claim.attempt,
           excluded: message.excluded,
-          tried,
+          tried: listTried(request),
           traceparent: pendingResult?.traceparent,
         })
-    const hasLeft = message.excluded.some((candidate) => tried.includes(candidate))
-    const ended = { claim, request, hasLeft, dispatchResult, pendingResult }
+    const ended = { claim, request, dispatchResult, pendingResult }
     try {
       return await settleAttempt(ended)
     } catch (error) {
@@ -133,7 +125,7 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
     }
   }
 
-  async function settleAttempt({ claim, request, hasLeft, dispatchResult, pendingResult }: EndedAttempt) {
+  async function settleAttempt({ claim, request, dispatchResult, pendingResult }: EndedAttempt) {
     const settled = await store.decide({
       preload: messageRows(claim),
       decide(rows) {
@@ -150,7 +142,6 @@ export function createMessageAttempts(needs: MessageAttemptsNeeds) {
     })
     const { rejected, failedRequest, handedTo } = settled
     const lastTry = dispatchResult?.tries.at(-1)
-    if (handedTo && hasLeft) await needs.onSentAgain(request)
     if (handedTo) await needs.applyEarlyReceipt(claim, handedTo.provider, handedTo.messageId)
     if (handedTo && lastTry?.outcome === 'accepted') needs.onAccepted?.(request, lastTry)
     if (failedRequest && listTried(failedRequest).length === 0) await onUndeliverable(failedRequest)

@@ -4,7 +4,7 @@ import { notFound, type ServiceError } from '../model/errors.ts'
 import { toDestination, inboxProvider } from '../model/delivery.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { breakdownChange, countChange } from '../log/changes.ts'
-import { blockResend } from '../guard/blocked.ts'
+import { blockAgain } from '../guard/blocked.ts'
 import { noToken, type ChallengeAnswer } from '../guard/challenge.ts'
 import { findListing, withListing } from '../guard/listing.ts'
 import type { GuardedMessage } from '../guard/row-keys.ts'
@@ -170,7 +170,7 @@ export function createOtpResend(needs: OtpNeeds) {
     }
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
-      const blocked = blockResend(newId, request, verdict, subscribers, now)
+      const blocked = blockAgain(newId, request, 'resend', verdict, subscribers, now)
       const refused = refusalDecision(blocked.result, rate, [...changes, ...blocked.changes], alert)
       return scope ? withResult(refused, scope, now) : refused
     }

@@ -41,7 +41,7 @@ const eventTexts: Readonly<Record<EventKind, { summary: string; description: str
   'otp.blocked': {
     summary: 'A message was blocked',
     description:
-      'The fraud guard refused to send the message. A blocked send has failed; after a blocked resend the request is still pending.',
+      'The fraud guard refused to send the message. A blocked send has failed; after a blocked resend, or a message that must not fail over to the next provider, the request is still pending.',
   },
   'session.verified': {
     summary: 'A phone was verified on the ready page',

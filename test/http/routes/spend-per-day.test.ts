@@ -5,13 +5,13 @@ import { describeEachDatabase, openTestPostgres } from '../../helpers/databases.
 import { createOtpClient, createOtpTestService, guardOffEnv } from '../../helpers/otp-client.ts'
 import { unlimitedPlans } from '../../helpers/plans.ts'
 import { startProviderServer } from '../../helpers/provider-server.ts'
-import { createTestService } from '../../helpers/service.ts'
+import { createTestService, type TestService } from '../../helpers/service.ts'
 
 type Item = Record<string, unknown>
 
 const usPhone = (last: number) => `+1415555200${last}`
 
-/** Starts a service that enforces one limit of a day, with providers whose messages cost 0.05 each. */
+/** Starts a service that enforces one limit of a day, with providers that take each message for 0.05. */
 async function startCase(database: Database, limit: Record<string, string>, names: readonly string[]) {
   const infobip = startProviderServer()
   const providers = names.map((name) => ({
@@ -26,31 +26,74 @@ async function startCase(database: Database, limit: Record<string, string>, name
     delivery: { providers, routes: [], currency: 'EUR' },
     messaging: { dispatchMs: 2_000, pollMs: 3_600_000 },
   })
+  // The tests share a database.
+  const run = crypto.randomUUID()
+  let accepted = 0
+  const messageIdOf = (number: number) => `${run}/${number}`
+  infobip.setHandler(() =>
+    Response.json({ messages: [{ messageId: messageIdOf(accepted++), status: { groupId: 1 } }] }),
+  )
   async function stop() {
     await service.dispose()
     await infobip.stop()
   }
-  return { infobip, service, otp, app: application, stop }
+  return { infobip, service, otp, app: application, messageIdOf, stop }
+}
+
+/** Reports that a message was not delivered, and sends it through the next provider if there is one. */
+async function reportUndelivered(service: TestService, { body }: { body: string }, messageId: string) {
+  const url = new URL(textAt(parseJson(body), 'messages', 0, 'webhooks', 'delivery', 'url') ?? '')
+  const results = [{ messageId, status: { groupId: 2, id: 9 } }]
+  await service.request('POST', url.pathname, { body: { results } })
+  await service.services.messaging.sendDue()
 }
 
 const spendLimit = { OTPD_GUARD_SPEND_PER_DAY: '0.1' }
 
 describeEachDatabase('guard.spendPerDay', (database) => {
   test('counts a message that fails over after a receipt twice: both providers charge', async () => {
-    const { infobip, service, otp, app, stop } = await startCase(database(), spendLimit, ['main', 'spare'])
-    infobip.setHandler(({ path }) =>
-      Response.json({ messages: [{ messageId: path, status: { groupId: 1 } }] }),
-    )
+    const { infobip, service, otp, app, messageIdOf, stop } = await startCase(database(), spendLimit, [
+      'main',
+      'spare',
+    ])
     await otp.sendOrThrow(app, { phone: usPhone(1) })
-    const { body, path } = infobip.takeCall()
-    const url = new URL(textAt(parseJson(body), 'messages', 0, 'webhooks', 'delivery', 'url') ?? '')
-    const results = [{ messageId: path, status: { groupId: 2, id: 9 } }]
-    await service.request('POST', url.pathname, { body: { results } })
-    await service.services.messaging.sendDue()
+    await reportUndelivered(service, infobip.takeCall(), messageIdOf(0))
     expect(infobip.takeCall().path).toStartWith('/spare/')
     const refused = await otp.send(app, { phone: usPhone(2) })
     expect([refused.status, refused.error.code]).toEqual([403, 'DESTINATION_BLOCKED'])
     expect(infobip.calls).toEqual([])
+    await stop()
+  })
+})
+
+describeEachDatabase('a message that fails over', (database) => {
+  test.each([
+    ['no more than one message may leave on a day', { OTPD_GUARD_TOTAL_PER_DAY: '1' }, 'TOTAL_DAILY'],
+    ['there is money for one', { OTPD_GUARD_SPEND_PER_DAY: '0.05' }, 'SPEND_DAILY'],
+  ])('stays with the first provider if %s', async (_, limit, rule) => {
+    const { infobip, service, otp, app, messageIdOf, stop } = await startCase(database(), limit, [
+      'main',
+      'spare',
+    ])
+    const { requestId } = await otp.sendOrThrow(app, { phone: usPhone(1) })
+    await reportUndelivered(service, infobip.takeCall(), messageIdOf(0))
+    expect(infobip.calls).toEqual([])
+    const { data } = await service.request<{ events: Item[] }>('GET', `/v1/otp/${requestId}/events`, {
+      as: app,
+    })
+    expect(JSON.stringify(data)).toContain(`"detail":"failover ${rule}"`)
+    await stop()
+  })
+
+  test('counts in the allowance of its country: with three providers no more leave than with one', async () => {
+    const names = ['main', 'spare', 'last']
+    const { infobip, service, otp, app, messageIdOf, stop } = await startCase(database(), {}, names)
+    for (let n = 0; n < 60; n++)
+      await otp.sendOrThrow(app, { phone: `+2526${String(1_000_000 + 10_000 * n)}` })
+    let next = 0
+    for (const calls = infobip.calls; next < calls.length; next++)
+      await reportUndelivered(service, calls[next] ?? { body: '' }, messageIdOf(next))
+    expect(infobip.calls).toHaveLength(100)
     await stop()
   })
 })
