@@ -391,7 +391,9 @@ describeEachDatabase('POST /v1/otp/deliver', (database) => {
     return {
       messages: unverified.reduce((sum, count) => sum + count, 0),
       // PostgreSQL has rows for locks alone.
-      others: rows.filter(({ subject, windows }) => windows !== '[]' && !/ relay( history)?$/.test(subject)),
+      others: rows.filter(
+        ({ subject, windows }) => windows !== '[]' && !/ relays?( history)?$/.test(subject),
+      ),
     }
   }
 })
