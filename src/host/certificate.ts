@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { Config } from '../config/config.ts'
 import type { CertificateInspection } from '../shared/certificate-checks.ts'
 import { readRegularFile } from '../shared/regular-file.ts'
-import { coversHost, readCertificate } from '../tls/pair.ts'
+import { coversHost, readCertificate, readPair, type CertificatePair } from '../tls/pair.ts'
 import { readFailure, readSaved, tlsFolder, type SavedFailure } from '../tls/saved.ts'
 
 /** Reads the certificate that a server of this configuration has; null without HTTPS. */
@@ -21,17 +21,34 @@ export function inspectCertificate({
     pem = folder === null ? undefined : readSaved(folder)?.pair.certificate
     if (pem === undefined) return { state: 'none', failure }
   } else {
-    try {
-      pem = readRegularFile(certificate.certFile).toString()
-    } catch {
-      return { state: 'unreadable', path: certificate.certFile }
-    }
+    const files = readFiles(certificate)
+    if ('state' in files) return files
+    pem = files.certificate
   }
   try {
     const coversPublicUrl = publicUrl === null ? null : coversHost(pem, new URL(publicUrl).hostname)
     return { state: 'readable', facts: readCertificate(pem), coversPublicUrl, failure }
   } catch {
-    return { state: 'unreadable', path: certificate.kind === 'files' ? certificate.certFile : 'its folder' }
+    return { state: 'unreadable', path: 'its folder' }
+  }
+}
+
+type CertificateFiles = { certFile: string; keyFile: string }
+
+/** Reads the files of a certificate. A server that has an older one serves them only if they belong together. */
+function readFiles({ certFile, keyFile }: CertificateFiles): CertificatePair | CertificateInspection {
+  const [certificate, key] = [tryRead(certFile), tryRead(keyFile)]
+  if (!certificate) return { state: 'unreadable', path: certFile }
+  if (!key) return { state: 'unreadable', path: keyFile }
+  const found = readPair(certificate, key)
+  return 'fault' in found ? { state: 'unfit', ...found } : found.pair
+}
+
+function tryRead(path: string) {
+  try {
+    return { path, bytes: readRegularFile(path) }
+  } catch {
+    return undefined
   }
 }
 

@@ -9,6 +9,8 @@ type Failure = { error: string; nextTry: number }
 export type CertificateInspection =
   | { state: 'none'; failure: Failure | null }
   | { state: 'unreadable'; path: string }
+  /** Files that cannot be served, such as a certificate without its key. */
+  | { state: 'unfit'; fault: string; remedy: string }
   | {
       state: 'readable'
       facts: { names: string[]; notBefore: number; notAfter: number }
@@ -30,7 +32,7 @@ export function certificateChecks(
   const name = 'certificate'
   if (tls === null || certificate === null) return []
   const isAcme = tls.certificate.kind === 'acme'
-  const failure = certificate.state === 'unreadable' ? null : certificate.failure
+  const failure = 'failure' in certificate ? certificate.failure : null
   const whenAgain = failure && nextTry(failure.nextTry, nowMs)
   if (certificate.state === 'none')
     return [
@@ -44,6 +46,8 @@ export function certificateChecks(
     ]
   if (certificate.state === 'unreadable')
     return [fault(name, `${certificate.path} cannot be read`, 'Correct the file or its permissions.')]
+  if (certificate.state === 'unfit')
+    return [fault(name, certificate.fault.replace(/\.$/, ''), `${certificate.remedy} ${unservedText}`)]
   const { names, notBefore, notAfter } = certificate.facts
   const leftMs = notAfter - nowMs
   const renewal =
@@ -54,6 +58,14 @@ export function certificateChecks(
   const shown = names.join(', ')
   if (leftMs <= 0)
     return [fault(name, `${shown} ended ${localTime(new Date(notAfter).toISOString())}`, renewal)]
+  if (notBefore > nowMs)
+    return [
+      fault(
+        name,
+        `${shown} is valid from ${localTime(new Date(notBefore).toISOString())} on`,
+        isAcme ? checkClock : `${checkClock}. ${unservedText}`,
+      ),
+    ]
   const checks: Check[] = []
   if (leftMs < Math.min(remainingMinMs, (notAfter - notBefore) / 6))
     checks.push(fault(name, `${shown} ends in ${timeLeft(leftMs)}`, renewal))
@@ -70,6 +82,9 @@ export function certificateChecks(
   if (!failure) return [ok(name, valid)]
   return [warning(name, `${valid}, could not be renewed: ${printable(failure.error)}`, renewal)]
 }
+
+const checkClock = 'Check the clock of this machine: timedatectl'
+const unservedText = 'Until then a running server keeps the certificate that it has, and none starts.'
 
 /** Says when the server asks the authority again. A time that has passed means that it does not run. */
 const nextTry = (atMs: number, nowMs: number): string =>

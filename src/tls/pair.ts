@@ -34,6 +34,26 @@ export function inspectPair(
   keyFile: PemFile,
   { nowMs, graceMs = 0 }: { nowMs: number; graceMs?: number },
 ): InspectedPair | PairFault {
+  const inspected = readPair(certFile, keyFile)
+  if ('fault' in inspected) return inspected
+  const { facts } = inspected
+  if (nowMs < facts.notBefore)
+    return {
+      path: certFile.path,
+      fault: `The certificate in ${certFile.path} is valid from ${day(facts.notBefore)} on.`,
+      remedy: 'Check the clock of this machine: timedatectl',
+    }
+  if (nowMs > facts.notAfter + graceMs)
+    return {
+      path: certFile.path,
+      fault: endedText(certFile.path, facts),
+      remedy: 'Renew it: with certbot, for example: certbot renew',
+    }
+  return inspected
+}
+
+/** Reads a certificate and the key that belongs to it, at whatever time it is valid. */
+export function readPair(certFile: PemFile, keyFile: PemFile): InspectedPair | PairFault {
   const certificate = new TextDecoder().decode(certFile.bytes)
   const key = new TextDecoder().decode(keyFile.bytes)
   const found = findCertificate(certificate, certFile.path)
@@ -47,20 +67,7 @@ export function inspectPair(
       fault: `The key in ${keyFile.path} does not belong to the certificate in ${certFile.path}.`,
       remedy: 'Name a certificate and its own key. The certificate of the server comes first in its file.',
     }
-  const facts = readFacts(x509)
-  if (nowMs < facts.notBefore)
-    return {
-      path: certFile.path,
-      fault: `The certificate in ${certFile.path} is valid from ${day(facts.notBefore)} on.`,
-      remedy: 'Check the clock of this machine: timedatectl',
-    }
-  if (nowMs > facts.notAfter + graceMs)
-    return {
-      path: certFile.path,
-      fault: endedText(certFile.path, facts),
-      remedy: 'Renew it: with certbot, for example: certbot renew',
-    }
-  return { pair: { certificate, key }, facts }
+  return { pair: { certificate, key }, facts: readFacts(x509) }
 }
 
 /** Says when a certificate ended. */
