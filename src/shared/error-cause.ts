@@ -43,7 +43,9 @@ export const codeText = (code: string): string | undefined =>
   causes[code] ??
   // Extended codes of SQLite begin with the one that they refine.
   causes[code.split('_').slice(0, 2).join('_')] ??
-  (certificateCodes.test(code) ? 'certificate not trusted' : undefined)
+  (certificateCodes.test(code) ? 'certificate not trusted' : undefined) ??
+  // Codes of the parser of HTTP.
+  (code.startsWith('HPE_') ? 'the answer is not valid HTTP' : undefined)
 
 /** Explains the code of an error: `the disk is full, ENOSPC`. An unknown code is returned unchanged. */
 export function explainCode(code: string): string {

@@ -7,6 +7,7 @@ test.each([
   ['SQLITE_IOERR_WRITE', 'the disk failed, SQLITE_IOERR_WRITE'],
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate not trusted, DEPTH_ZERO_SELF_SIGNED_CERT'],
   ['CERT_HAS_EXPIRED', 'certificate expired, CERT_HAS_EXPIRED'],
+  ['HPE_INVALID_CONSTANT', 'the answer is not valid HTTP, HPE_INVALID_CONSTANT'],
   ['EUNKNOWN', 'EUNKNOWN'],
   ['unknown error', 'unknown error'],
 ])('the code %s is explained as %s', (code, text) => {

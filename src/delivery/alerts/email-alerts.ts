@@ -70,7 +70,9 @@ export const emailAlerts = defineAlertKind({
       const { createTransport } = await import('nodemailer')
       const transport = createTransport(options)
       try {
-        const sent = transport.sendMail(toMail(notice, { to, from, server: server() })).then(() => null)
+        const sent = transport
+          .sendMail(toMail(notice, { to, from, server: server() }))
+          .then(({ rejected }) => refusalOf(notice, rejected))
         // A server that answers byte by byte must not hold up the others.
         return await Promise.race([sent, aborted(signal)])
       } catch (error) {
@@ -87,6 +89,10 @@ const aborted = (signal: AbortSignal): Promise<string> =>
   new Promise((resolve) => {
     signal.addEventListener('abort', () => resolve(codeText('ABORTED') ?? ''), { once: true })
   })
+
+/** A test shows that an address is wrong. An alert that some have is not sent again: they would get it again, too. */
+const refusalOf = ({ event }: AlertNotice, refused: readonly string[]): string | null =>
+  event === 'test' && refused.length > 0 ? `recipient refused: ${refused.join(', ')}` : null
 
 /** An inactive connection is closed after this time. */
 const timeoutMs = 10_000

@@ -31,10 +31,17 @@ describe.skipIf(!hasOpenssl)('an alert by e-mail', () => {
     password: 'secret',
     ca: server.ca,
   })
-  const send = (values: Record<string, string | undefined> = {}, signal = AbortSignal.timeout(5000)) => {
+  const send = (
+    values: Record<string, string | undefined> = {},
+    signal = AbortSignal.timeout(5000),
+    changes: Partial<AlertNotice> = {},
+  ) => {
     const merged = Object.entries({ ...base(), ...values }).filter(([, value]) => value !== undefined)
     const settings = Object.fromEntries(merged) as Record<string, string>
-    return emailAlerts.create(settings, { http, server: () => 'https://otp.example.com' })(notice, signal)
+    return emailAlerts.create(settings, { http, server: () => 'https://otp.example.com' })(
+      { ...notice, ...changes },
+      signal,
+    )
   }
   beforeEach(async () => void (server = await startSmtpServer()))
   afterEach(() => server.stop())
@@ -92,6 +99,19 @@ describe.skipIf(!hasOpenssl)('an alert by e-mail', () => {
     await server.stop()
     server = await startSmtpServer({ onConnect: (_session, answer) => answer(new Error('busy: secret')) })
     expect(await send()).toBe('connection not accepted (EPROTOCOL, SMTP 554)')
+  })
+
+  test('is sent if one recipient is refused, but its test fails and names that one', async () => {
+    await server.stop()
+    server = await startSmtpServer({
+      onRcptTo: ({ address }, _session, answer) =>
+        answer(address.startsWith('ada') ? new Error(`no ${address}: secret`) : null),
+    })
+    expect(await send()).toBeNull()
+    expect(await send({}, undefined, { event: 'test', kind: 'test' })).toBe(
+      'recipient refused: ada@example.com',
+    )
+    expect(server.received).toMatchObject([{ to: ['ops@example.com'] }, { to: ['ops@example.com'] }])
   })
 
   test('is sent over TLS from the first byte', async () => {
