@@ -14,6 +14,8 @@ export type EventIds = {
   encodeAll(entries: ReadonlyArray<{ at: number; seq: number }>): string[]
   /** Reverses `encode`. @returns undefined for an id that it did not make */
   decode(id: string): { at: number; seq: number } | undefined
+  /** Whether the id of an entry shows its number, so that anyone can make one. */
+  isPlain(seq: number): boolean
 }
 
 /**
@@ -80,6 +82,8 @@ export function createEventIds(key: Uint8Array, plainUntil: number): EventIds {
     encodeAll,
 
     encode: (at, seq) => encodeAll([{ at, seq }]).join(),
+
+    isPlain: (seq) => seq <= plainUntil,
 
     decode(id) {
       const plain = decodePlain(id)

@@ -56,6 +56,7 @@ export type EventStore = {
   newestSeq(): Promise<number>
   /** Lists the developers that have entries after one number, up to another. */
   listDevelopers(afterSeq: number, upToSeq: number): Promise<string[]>
+  /** Finds the number of an entry of a developer by its id, or of one that was deleted. Undefined for any other id. */
   findSeq(developerId: string, id: string): Promise<number | undefined>
   deleteOldest: DeleteOldest
 }

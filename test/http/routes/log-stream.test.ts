@@ -151,6 +151,21 @@ describe('a stream', () => {
     expect(await stream.nextEntryIds(1)).toEqual(listIds((await listLog()).slice(-1)))
   })
 
+  test('resumes after an entry that retention has deleted since: a quiet log may have no other', async () => {
+    await beginOn(await createTestService())
+    await send()
+    const [deleted = ''] = listIds(await listLog())
+    while (await service.store.write((tx) => tx.events.deleteOldest(service.clock.now() + 1, 1_000)));
+    expect(await listLog()).toEqual([])
+    const stream = await open('', { 'last-event-id': deleted })
+    expect(await stream.next()).toEqual({ id: deleted })
+    await send()
+    const ids = listIds(await listLog())
+    expect(ids).toHaveLength(1)
+    expect(await stream.nextEntryIds(1)).toEqual(ids)
+    expect(listIds(await listLog(`?after=${deleted}`))).toEqual(ids)
+  })
+
   test('of a long log sends every entry once and in order', async () => {
     for (let count = 0; count < 250; count++) await send()
     const stream = await open(`?after=${logStart}`)

@@ -173,5 +173,7 @@ test.each([
   expect(ids.decode('evt_0000000000e008000000000004')).toBeUndefined()
   expect(await read.events.findSeq('dev_ada', ids.encode(5, 4))).toBe(4)
   expect(await read.events.findSeq('dev_ada', ids.encode(6, 4))).toBeUndefined()
+  // As of a database that an older backup has replaced: the entries to come would have lower numbers.
+  expect(await read.events.findSeq('dev_ada', ids.encode(5, 5))).toBeUndefined()
   await database.close()
 })
