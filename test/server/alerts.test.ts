@@ -55,12 +55,15 @@ describeEachDatabase('a day with every fault', (database) => {
       }
       const certFile = join(folder, 'cert.pem')
       const keyFile = join(folder, 'key.pem')
-      writeFileSync(keyFile, certificates.right.key, { mode: 0o600 })
+      const writePair = ({ cert, key }: { cert: string; key: string }) => {
+        writeFileSync(certFile, cert)
+        writeFileSync(keyFile, key, { mode: 0o600 })
+      }
       mkdirSync(join(folder, 'data'))
       const dataDir = join(folder, 'data')
       const backupFolder = join(folder, 'backups')
       mkdirSync(backupFolder)
-      writeFileSync(certFile, certificates.right.cert)
+      writePair(certificates.right)
       const config = {
         ...requireConfig(load()),
         backup: {
@@ -193,8 +196,8 @@ describeEachDatabase('a day with every fault', (database) => {
         [3, () => store.write((tx) => tx.providerCircuits.remove(circuit))],
         [2, () => void (free = 500_000_000)],
         [5, () => void (free = 50_000_000_000)],
-        [3, () => writeFileSync(certFile, certificates.wrong.cert)],
-        [6, () => writeFileSync(certFile, certificates.right.cert)],
+        [3, () => writePair(certificates.wrong)],
+        [6, () => writePair(certificates.right)],
         [4, () => void (wallOffsetMs = 20_000)],
         [7, () => void (wallOffsetMs = 0)],
         [5, () => void nodes.splice(0, 1, { name: 'b', seenAt: clock.now(), isAlive: false })],
