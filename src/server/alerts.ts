@@ -130,14 +130,18 @@ export function startAlerts(
       changes: store.changes,
       untilDueMs: notices.untilDueMs,
     }),
+    sender.stop,
   )
   return (changed) => void (destinations = changed)
 }
+
+const stopped: NoticeResult = { failure: 'the server stopped before the answer' }
 
 /** Sends notices to their destinations. */
 function createSender(needs: { version: string; publicUrl: () => string; world: World }) {
   const { version, publicUrl, world } = needs
   const http = createProviderHttp({ version, world })
+  const stopping = new AbortController()
   const opened = new WeakMap<AlertDestination, SendAlert>()
 
   function open(destination: AlertDestination): SendAlert {
@@ -152,8 +156,13 @@ function createSender(needs: { version: string; publicUrl: () => string; world: 
     async send(destinations: readonly AlertDestination[], notice: AlertNotice): Promise<NoticeResult> {
       const destination = destinations.find(({ name }) => name === notice.destination)
       if (!destination) return { failure: 'it is no longer configured' }
-      return { failure: await open(destination)(notice, world.timers.timeoutSignal(sendMsMax)) }
+      if (stopping.signal.aborted) return stopped
+      const signal = AbortSignal.any([stopping.signal, world.timers.timeoutSignal(sendMsMax)])
+      const failure = await open(destination)(notice, signal)
+      return failure !== null && stopping.signal.aborted ? stopped : { failure }
     },
+    /** Ends what is being sent: a destination that does not answer must not hold up a shutdown. */
+    stop: () => stopping.abort(),
     close: http.close,
   }
 }

@@ -87,7 +87,9 @@ export const emailAlerts = defineAlertKind({
 
 const aborted = (signal: AbortSignal): Promise<string> =>
   new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(codeText('ABORTED') ?? ''), { once: true })
+    const giveUp = () => resolve(codeText('ABORTED') ?? '')
+    if (signal.aborted) giveUp()
+    signal.addEventListener('abort', giveUp, { once: true })
   })
 
 /** A test shows that an address is wrong. An alert that some have is not sent again: they would get it again, too. */
