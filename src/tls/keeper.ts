@@ -48,12 +48,17 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
   const startedAt = wall.now()
   let isExplained = false
 
-  /** Returns the saved certificate if it is of this directory, for these names, and has not ended. */
+  /**
+   * Returns the saved certificate if it is of this directory, for some of these names, and has not ended. A name that was added
+   * may not be ready, and must not take HTTPS from the others.
+   */
   function usable(saved: SavedCertificate | undefined): SavedCertificate | undefined {
-    const names = new Set(saved?.facts.names)
-    const isWanted = saved?.directoryUrl === directoryUrl && domains.every((name) => names.has(name))
+    const isWanted =
+      saved?.directoryUrl === directoryUrl && domains.some((name) => saved.facts.names.includes(name))
     return isWanted && saved.facts.notAfter > wall.now() ? saved : undefined
   }
+
+  const hasAllNames = ({ facts }: SavedCertificate) => domains.every((name) => facts.names.includes(name))
 
   const open = async () => openAcme(await openAccountKey(folder), { ...needs, signal: stopping.signal })
 
@@ -61,7 +66,7 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
     const acme = await open()
     await acme.register(needs.email)
     const key = await generateKey()
-    const replaces = current && certificateId(current.pair.certificate)
+    const replaces = current && hasAllNames(current) ? certificateId(current.pair.certificate) : undefined
     const certificate = await acme.obtain({ names: domains, key, answer: needs.answer, replaces })
     const pair = { certificate, key: await exportPem(key.privateKey) }
     return { pair, facts: readCertificate(certificate), directoryUrl }
@@ -139,7 +144,7 @@ export function createKeeper(needs: KeeperNeeds): CertificateSource {
       const now = wall.now()
       explainDelay(now)
       if (isWithin(retry, now) && !isAsked) return
-      if (!current || now >= (await renewalAt(current))) await renew()
+      if (!current || !hasAllNames(current) || now >= (await renewalAt(current))) await renew()
     },
     stop: () => stopping.abort(),
   }

@@ -95,6 +95,21 @@ describe.skipIf(!hasOpenssl)('the keeper of a certificate', () => {
     expect(open().first).toBeUndefined()
   })
 
+  test('serves the saved certificate of some of the names until there is one of all', async () => {
+    await open({ domains: ['otp.test'] }).look(false)
+    const keeper = open({ answers: false })
+    expect(keeper.first?.facts.names).toEqual(['otp.test'])
+    await keeper.look(false)
+    expect([errors().length, served.length]).toEqual([1, 1])
+    const answering = open()
+    await answering.look(false)
+    expect(served[1]?.facts.names).toEqual(['otp.test', 'www.otp.test'])
+    const order = ca.requests.findLast(({ path }) => path === '/order')
+    expect(order?.payload).not.toHaveProperty('replaces')
+    await answering.look(false)
+    expect(served).toHaveLength(2)
+  })
+
   test('renews when a third of the lifetime is left, with the same account', async () => {
     const keeper = open()
     await keeper.look(false)
