@@ -57,11 +57,19 @@ export async function backUp(
       'the write-ahead log is damaged: the newest changes are missing in this backup. See otpd doctor.',
     )
   const { file: place, prune = false } = options
-  const isFolder = place !== undefined && statSync(place, { throwIfNoEntry: false })?.isDirectory()
-  const file = isFolder ? join(place, backupFileName(Date.now())) : place
+  const file = place !== undefined && isFolder(place) ? join(place, backupFileName(Date.now())) : place
   if (file === undefined) return backUpToTarget(needs, { dataDir, masterKey, prune })
   const backup = await backUpDatabase(dataFiles(dataDir).database, file, masterKey, onStep)
   return { ...backup, pruned: [] }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    // Nothing is there, or nothing can be: writing the backup says why.
+    return false
+  }
 }
 
 /**

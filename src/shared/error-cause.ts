@@ -5,6 +5,7 @@ const causes: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',
   ENOTDIR: 'a part of the path is no folder',
   EISDIR: 'it is a folder',
+  ENAMETOOLONG: 'the name is too long',
   EEXIST: 'it exists and is no folder',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the quota of the disk is used up',

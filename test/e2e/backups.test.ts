@@ -189,6 +189,7 @@ test('errors say what is wrong and how to go on, with their exit codes', async (
     [['serve'], { OTPD_BACKUP_KEEP: '0' }, 9, 'Use a whole number from 1'],
     [['backup'], { OTPD_BACKUP_TO: '/nowhere' }, 6, 'There is no folder /nowhere'],
     [['backup', 's3://backups/x'], bucket, 2, 'OTPD_BACKUP_TO=s3://backups/x otpd backup'],
+    [['backup', 'x'.repeat(300)], {}, 6, 'cannot be written (the name is too long, ENAMETOOLONG)'],
     [['backup', 'x.db', '--prune'], {}, 2, '--prune works on backup.to'],
     [['restore', 's3://backups/otpd/latest', '--yes'], bucket, 5, 'There is no backup in s3://backups/otpd'],
     [['restore', 's3://backups', '--yes'], bucket, 6, 'names no backup'],

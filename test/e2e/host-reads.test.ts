@@ -175,8 +175,15 @@ test('a directory that this user cannot read, or that is a file, is an error tha
         hint: isRoot ? "Run the command as the owner: sudo -u '#0' otpd …" : expect.any(String),
       },
     ])
-    const file = await runToEnd([...args, binaryPath], { env: { PATH: '/usr/bin', HOME: home } })
-    expect([command, JSON.parse(file.stderr).error.code]).toEqual([command, 'NOT_A_DIRECTORY'])
+    for (const [path, code] of [
+      [binaryPath, 'NOT_A_DIRECTORY'],
+      // Without the right to execute, which a directory would need.
+      [join(dataDir, 'otpd.db'), 'NOT_A_DIRECTORY'],
+      ['x'.repeat(300), 'FILE_NOT_READABLE'],
+    ] as const) {
+      const refused = await runToEnd([...args, path], { env: { PATH: '/usr/bin', HOME: home } })
+      expect([command, path, JSON.parse(refused.stderr).error.code]).toEqual([command, path, code])
+    }
   }
   chmodSync(dataDir, 0o700)
 })

@@ -52,7 +52,8 @@ export async function backUpDatabase(
   } catch (error) {
     throw toOperationError(error, database, file)
   } finally {
-    rmSync(draft, { force: true })
+    // Without `force`, which fails for a name that is too long, and would hide the first error.
+    if (existsSync(draft)) rmSync(draft)
   }
 }
 

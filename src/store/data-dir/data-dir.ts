@@ -86,7 +86,7 @@ export function requireReadable(dataDir: string): void {
       accessSync(path, mode)
     } catch (error) {
       const code = systemErrorCode(error)
-      if (code === 'ENOTDIR')
+      if (code === 'ENOTDIR' || isOtherFile(dataDir))
         throw new OperationRefused(
           'NOT_A_DIRECTORY',
           `${dataDir} is not a directory`,
@@ -101,6 +101,15 @@ export function requireReadable(dataDir: string): void {
           error,
         )
     }
+  }
+}
+
+/** Whether something else has the name of the directory. Access to a plain file fails with EACCES, even for root. */
+function isOtherFile(dataDir: string): boolean {
+  try {
+    return !statSync(dataDir).isDirectory()
+  } catch {
+    return false
   }
 }
 

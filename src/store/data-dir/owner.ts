@@ -23,4 +23,11 @@ export function giveToOwner(dataDir: string): void {
   }
 }
 
-const statsOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false })
+/** Undefined where nothing can be, too, such as at a path that is too long. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path)
+  } catch {
+    return undefined
+  }
+}
