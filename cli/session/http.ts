@@ -33,10 +33,12 @@ export type Connection = { server: ServerChoice; send: SendHttp }
  * Makes a function that sends one request and returns the response, whatever its status. Redirects are not followed:
  * the headers hold credentials of this origin.
  *
- * The function throws CliError SERVER_UNREACHABLE without a response in time, and REDIRECTED for a redirect.
+ * The function throws CliError SERVER_UNREACHABLE without a response in time, REDIRECTED for a redirect, and a usage error
+ * for a header that HTTP cannot send.
  */
 export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
-  return async ({ method, path, headers, body }) => {
+  return async ({ method, path, headers = {}, body }) => {
+    requireSendable(headers)
     let response: Response
     let responseBody: string
     try {
@@ -55,6 +57,29 @@ export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
     if (response.status >= 300 && response.status < 400) throw redirectError(server, response)
     return toHttpResponse(response, responseBody)
   }
+}
+
+/** @throws usage error for a value that `fetch` refuses, as if there were no server, or that the server cannot read */
+function requireSendable(headers: Record<string, string>) {
+  for (const [name, value] of Object.entries(headers)) {
+    // A line break at the end, as of a file, is not sent.
+    if (!/[^\t -~\u0080-\u00FF]/.test(value.replaceAll(/^[\t\r\n ]+|[\t\r\n ]+$/g, ''))) continue
+    const fault = 'Expected a value without line breaks and other characters that HTTP does not allow.'
+    throw new CliError(exitCodes.usage, 'INVALID_ARGUMENT', `${name}: ${fault}`, {
+      fields: [{ field: name, fault }],
+      hints: headerHints[name] ?? [],
+    })
+  }
+}
+
+const applicationHints = ['Check the --env-file, or OTPD_CLIENT_ID, OTPD_CLIENT_SECRET and OTPD_API_KEY.']
+
+/** Where the values of headers come from that no flag sets. */
+const headerHints: Partial<Record<string, string[]>> = {
+  authorization: ['Check OTPD_TOKEN, or log in again: otpd login'],
+  'x-client-id': applicationHints,
+  'x-client-secret': applicationHints,
+  'x-api-key': applicationHints,
 }
 
 /** Makes the response of a call from its parts. */

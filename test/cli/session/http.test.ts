@@ -29,3 +29,19 @@ test('a response that does not end is refused before it takes the memory of the 
     await server.stop(true)
   }
 })
+
+test.each([
+  ['idempotency-key', 'order-ü🦊', []],
+  ['idempotency-key', 'a\u001b[31m', []],
+  ['authorization', 'Bearer otpd_pat_1\notpd_pat_2', ['Check OTPD_TOKEN, or log in again: otpd login']],
+  ['x-api-key', 'one\r\ntwo', [expect.stringContaining('OTPD_API_KEY')]],
+])(
+  'a header %s that HTTP cannot send is a usage error, not a server that is away',
+  async (name, value, hints) => {
+    const url = 'http://127.0.0.1:1'
+    const send = createHttp({ url, origin: url, source: '--server' }, 60_000)
+    const call = (text: string) => send({ method: 'GET', path: '/v1/projects', headers: { [name]: text } })
+    await expect(call(value)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', exitCode: 2, hints })
+    await expect(call('visible\r\n')).rejects.toMatchObject({ code: 'SERVER_UNREACHABLE' })
+  },
+)
