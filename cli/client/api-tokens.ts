@@ -1,13 +1,17 @@
 import { apiTokenScopes, type ApiTokenScope } from '../../src/shared/api-token-scopes.ts'
 import { dayMs, hourMs } from '../../src/shared/durations.ts'
-import { usageError } from '../terminal/errors.ts'
+import { invalidValueError } from '../terminal/errors.ts'
 
 /** Lists the scopes in a text. @throws usage error for an unknown scope */
 export function readScopes(text: string): ApiTokenScope[] {
   return text.split(',').map((word) => {
     const scope = apiTokenScopes.find((known) => known === word.trim())
     if (scope === undefined)
-      throw usageError(`"scope" must be one or more of ${apiTokenScopes.join(', ')}, separated by commas.`)
+      throw invalidValueError(
+        'scope',
+        'scopes',
+        `one or more of ${apiTokenScopes.join(', ')}, separated by commas`,
+      )
     return scope
   })
 }
@@ -16,6 +20,7 @@ export function readScopes(text: string): ApiTokenScope[] {
 export function readExpiry(text: string, nowMs: number): string | null {
   if (text === 'never') return null
   const [, count, unit] = /^([1-9]\d{0,4})(h|d)$/.exec(text) ?? []
-  if (count === undefined) throw usageError('"expires" must be a lifetime like 12h or 30d, or never.')
+  if (count === undefined)
+    throw invalidValueError('expires', 'expiresAt', 'a lifetime like 12h or 30d, or never')
   return new Date(nowMs + Number(count) * (unit === 'h' ? hourMs : dayMs)).toISOString()
 }

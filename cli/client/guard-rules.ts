@@ -1,7 +1,7 @@
 import { dayMs, hourMs, minuteMs } from '../../src/shared/durations.ts'
 import { canonicalPhone, compactPhone, dropSeparators, normalizeCountry } from '../../src/shared/spellings.ts'
 import type { GuardListRule } from './resources.ts'
-import { usageError } from '../terminal/errors.ts'
+import { invalidValueError } from '../terminal/errors.ts'
 import { printable } from '../terminal/text.ts'
 
 /**
@@ -34,7 +34,7 @@ export function canonicalRuleValue(text: string): string {
 export function readEnd(text: string, nowMs: number): string {
   const [, count, unit] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? []
   if (count === undefined)
-    throw usageError(`"for" must be a time like 30m, 24h or 7d, not "${printable(text)}".`)
+    throw invalidValueError('for', 'expiresAt', `a time like 30m, 24h or 7d, not "${printable(text)}"`)
   const unitMs = unit === 'm' ? minuteMs : unit === 'h' ? hourMs : dayMs
   return new Date(nowMs + Number(count) * unitMs).toISOString()
 }

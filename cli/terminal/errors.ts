@@ -79,6 +79,18 @@ export const isOutOfScope = (error: unknown): error is CliError =>
 export const usageError = (message: string, ...hints: string[]) =>
   new CliError(exitCodes.usage, 'USAGE', message, { hints })
 
+/**
+ * Makes the error for a value that a form of the console also asks for.
+ *
+ * @param label name of the value in the form
+ * @param field the field of the API, for which a command names its flag
+ * @param expected what the value must be: `a lifetime like 12h`
+ */
+export const invalidValueError = (label: string, field: string, expected: string) =>
+  new CliError(exitCodes.usage, 'USAGE', `"${label}" must be ${expected}.`, {
+    fields: [{ field, fault: `Expected ${expected}.` }],
+  })
+
 const usageErrors400 = new Set(['INVALID_PHONE_NUMBER', 'MALFORMED_JSON'])
 const refusals403 = new Set([
   'PLAN_LIMIT_REACHED',
