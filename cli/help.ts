@@ -48,8 +48,9 @@ function formatHelp(command: Command, help: Help) {
       ].join('\n'),
     )
   const description = help.commandDescription(command)
+  const sentence = `${description.charAt(0).toUpperCase()}${description.slice(1)}${description.endsWith('.') ? '' : '.'}`
   return [
-    `${description.charAt(0).toUpperCase()}${description.slice(1)}${description.endsWith('.') ? '' : '.'}`,
+    help.boxWrap(sentence, help.helpWidth ?? 80),
     `${help.styleTitle('Usage:')} ${help.commandUsage(command)}`,
     ...blocks,
     isRoot

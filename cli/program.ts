@@ -49,7 +49,7 @@ import {
 import type { Io } from './terminal/io.ts'
 import type { HostPlace } from '../src/shared/suggested-commands.ts'
 import { similarWords } from './terminal/similar.ts'
-import { createOutput, exitCodeForError } from './terminal/output.ts'
+import { createOutput, exitCodeForError, wantsColor } from './terminal/output.ts'
 import { version } from './version.ts'
 
 /**
@@ -95,8 +95,8 @@ export async function runCommandLine(argv: string[], io: Io): Promise<number> {
     }
     // --help and --version end as an error with code 0.
     if (error.exitCode === 0) return exitCodes.done
-    // A group without a subcommand: commander has already printed its help.
-    if (error.code === 'commander.help') return exitCodes.usage
+    // A group without a subcommand: commander has already printed its help, but not with --json.
+    if (error.code === 'commander.help' && !output.json) return exitCodes.usage
     output.printError(toUsageError(error, program, args))
     return exitCodes.usage
   }
@@ -141,6 +141,7 @@ function toUsageError(error: CommanderError, program: Command, args: string[]) {
   const [, unknownWord] = /unknown command '(.*)'/.exec(error.message) ?? []
   if (unknownWord !== undefined) return unknownCommandError(program, unknownWord, at)
   const see = `See: ${commandPath(at)} --help`
+  if (error.code === 'commander.help') return usageError('Missing <command>.', see)
   const missing = missingValues(at)
   if (/^commander\.missing(MandatoryOptionValue|Argument)$/.test(error.code) && missing.length > 0)
     return usageError(`Missing ${missing.join(', ').replace(/, (?=[^,]*$)/, ' and ')}.`, see)
@@ -258,11 +259,14 @@ export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string
     .showSuggestionAfterError()
     .configureOutput({
       writeOut: (text) => io.writeOut(text),
-      writeErr: (text) => io.writeError(text),
+      // Commander's help of a group whose subcommand is missing; with --json, stderr has errors in JSON only.
+      writeErr: (text) => {
+        if (program.opts<GlobalFlags>().json !== true) io.writeError(text)
+      },
       // `runCommandLine` prints errors itself, with hints or as JSON.
       outputError: () => {},
-      getOutHasColors: () => io.stdoutIsTerminal && !io.env.NO_COLOR,
-      getErrHasColors: () => io.stderrIsTerminal && !io.env.NO_COLOR,
+      getOutHasColors: () => wantsColor(io, program.opts<GlobalFlags>(), io.stdoutIsTerminal),
+      getErrHasColors: () => wantsColor(io, program.opts<GlobalFlags>(), io.stderrIsTerminal),
     })
     .configureHelp(helpConfiguration)
     .option('--json', "print the API's JSON response")

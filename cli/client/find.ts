@@ -214,8 +214,10 @@ function partOfId(text: string, prefix: string): ((id: string) => boolean) | nul
 }
 
 async function find(text: string, { noun, label, prefix, list, listCommand }: Kind): Promise<string> {
+  const listHint = `List them with: ${listCommand ?? `otpd ${noun} list`}`
   // The call that follows reports a missing id; checking here would cost every script a round trip.
   if (isFullId(text, prefix)) return text
+  if (text === '') throw usageError(`The ${label} is empty.`, listHint)
   const resources = await list()
   const named = resources.filter(({ name }) => name === text)
   const isMatch = partOfId(text, prefix)
@@ -223,7 +225,7 @@ async function find(text: string, { noun, label, prefix, list, listCommand }: Ki
   const [match, ...others] = matches
   if (match === undefined)
     throw new CliError(exitCodes.notFound, 'NOT_FOUND', `You have no ${label} ${printable(text)}.`, {
-      hints: [`List them with: ${listCommand ?? `otpd ${noun} list`}`],
+      hints: [listHint],
     })
   if (others.length === 0) return match.id
   throw usageError(

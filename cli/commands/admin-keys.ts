@@ -10,8 +10,9 @@ import { listShort, printable } from '../terminal/text.ts'
 type RotateOptions = HostFlags & { newKeyFile?: string; compromised?: boolean; finish?: boolean }
 
 const rotateHelp = `
-The master key encrypts the data keys in the database, and nothing else. Replacing
-it takes a moment; a running server goes on. Keep a copy of the new key elsewhere.
+The master key encrypts the data keys in the database, and nothing else.
+Replacing it takes a moment; a running server goes on. Keep a copy of the new
+key elsewhere.
 The old one stays in the data directory, for backups of its time: otpd restore
 finds it there, and otpd doctor says when no backup needs it.
 

@@ -14,8 +14,8 @@ import { isRecord, parseJson } from '../../src/shared/json.ts'
 
 const whereToPut = `
 Where to put it:
-  bash  source <(otpd completion bash)                 in ~/.bashrc
-  zsh   source <(otpd completion zsh)                  in ~/.zshrc, after compinit
+  bash  source <(otpd completion bash)    in ~/.bashrc
+  zsh   source <(otpd completion zsh)     in ~/.zshrc, after compinit
   fish  otpd completion fish > ~/.config/fish/completions/otpd.fish`
 
 /** How long answers of the server are used again, in milliseconds: a person presses tab several times. */

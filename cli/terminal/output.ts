@@ -121,10 +121,10 @@ const forTerminal = (json: string, isTerminal: boolean) => (isTerminal ? termina
 const withNewline = (text: string) => (text.endsWith('\n') ? text : `${text}\n`)
 
 /** Decides on colour for one stream: --no-color, NO_COLOR (https://no-color.org), FORCE_COLOR, then the terminal. */
-function wantsColor(io: OutputIo, flags: OutputFlags, isTerminal: boolean) {
-  if (flags.color === false || io.env.NO_COLOR) return false
-  if (io.env.FORCE_COLOR) return io.env.FORCE_COLOR !== '0'
-  return isTerminal && io.env.TERM !== 'dumb'
+export function wantsColor({ env }: Pick<Io, 'env'>, flags: OutputFlags, isTerminal: boolean): boolean {
+  if (flags.color === false || env.NO_COLOR) return false
+  if (env.FORCE_COLOR) return env.FORCE_COLOR !== '0'
+  return isTerminal && env.TERM !== 'dumb'
 }
 
 type Complete = (text: string) => string

@@ -81,3 +81,58 @@ test.each([
   expect(text).toStartWith(`Error: ${message}\n  See: otpd `)
   expect(exitCode).toBe(2)
 })
+
+test('the help of every command has no line over 80 columns but examples, and colours as all output has', async () => {
+  const walk = (command: Command, path: string[]): string[][] => [
+    path,
+    ...command.commands.flatMap((one) => walk(one, [...path, one.name()])),
+  ]
+  for (const path of walk(fullTree, [])) {
+    const lines = (await run(...path, '--help')).text.split('\n')
+    const examples = new Set(lines.filter((line) => /^ {2}\S/.test(line) && line.includes('otpd ')))
+    expect([path, lines.filter((line) => line.length > 80 && !examples.has(line))]).toEqual([path, []])
+  }
+  const bold = async (env: Record<string, string>, ...flags: string[]) =>
+    (await captureCommand(['app', '--help', ...flags], { ...processIo(), stdoutIsTerminal: true, env }))
+      .stdout
+  expect(await bold({ TERM: 'xterm' })).toContain('\u001b[1m')
+  expect(await bold({ TERM: 'dumb' })).not.toContain('\u001b')
+  expect(await bold({ TERM: 'xterm' }, '--no-color')).not.toContain('\u001b')
+})
+
+test('a group without a command prints its help, or an error in JSON', async () => {
+  expect(await run('profile', 'totp')).toMatchObject({
+    text: expect.stringContaining('Usage: otpd profile totp <command>'),
+    exitCode: 2,
+  })
+  const { text, exitCode } = await run('profile', 'totp', '--json')
+  expect([JSON.parse(text), exitCode]).toEqual([
+    { error: { code: 'USAGE', message: 'Missing <command>.', hint: 'See: otpd profile totp --help' } },
+    2,
+  ])
+})
+
+test.each([
+  [['user', 'get', ''], '<phone>: The value is empty.', 'otpd user get --help'],
+  [['app', 'rotate', '', 'api-key'], '<app>: The value is empty.', 'otpd app rotate --help'],
+  [
+    ['webhook', 'deliveries', '', '--json'],
+    '<webhook>: The value is empty.',
+    'otpd webhook deliveries --help',
+  ],
+])('an empty argument of otpd %j is a usage error', async (argv, message, see) => {
+  const { text, exitCode } = await run(...argv)
+  expect(text).toContain(message)
+  expect(text).toContain(see)
+  expect(exitCode).toBe(2)
+})
+
+test.each([
+  ['guard deny +882 --for soon', '--for: Expected a time like 30m, 24h or 7d, not "soon".'],
+  ['token create ci --scope all', '--scope: Expected one or more of '],
+  ['token create ci --scope read --expires 5', '--expires: Expected a lifetime like 12h or 30d, or never.'],
+])('otpd %s names its flag, as other errors do', async (line, message) => {
+  const { text, exitCode } = await run(...line.split(' '))
+  expect(text).toStartWith(`Error: ${message}`)
+  expect(exitCode).toBe(2)
+})
