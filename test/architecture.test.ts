@@ -110,7 +110,7 @@ describe('imports', () => {
     ['cli/console/screens.ts', "import { App } from './App.tsx'\nApp()"],
     ['cli/console/App.tsx', "import { runConsole } from './run-console.tsx'\nrunConsole()"],
     ['cli/console/run-console.tsx', "import { commands } from '../program.ts'\ncommands()"],
-    ['cli/completion.ts', "import type { RunCommand } from './program.ts'"],
+    ['cli/completion/script.ts', "import type { RunCommand } from '../program.ts'"],
     ['cli/help.ts', "import type { RunCommand } from './program.ts'"],
     ['cli/environment.ts', "import type { Context } from './context.ts'"],
     ['cli/main.ts', "import { startServer } from '../src/server/start.ts'\nstartServer()"],

@@ -4,7 +4,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Api } from '../client/api.ts'
 import { listApplications, listOtpRequests, listProjects, listTokens, listWebhooks } from '../client/find.ts'
-import { completionKinds, completionScript, shells, type CompletionKind, type Shell } from '../completion.ts'
+import { completionScript, shells, type Shell } from '../completion/script.ts'
+import { completionKinds, type CompletionKind } from '../completion/values.ts'
 import { createContext, type Context } from '../context.ts'
 import { loadServerConfig } from '../host/config.ts'
 import { credentialsPath, readStoredLogins } from '../session/credentials-file.ts'
@@ -67,17 +68,20 @@ async function readWords(context: Context, kind: CompletionKind): Promise<string
   return words
 }
 
-/** Lists names; ids for resources without a name, or with one that a shell would split. */
+/** Lists names; ids for resources without a name, with one that others have too, or with one that a shell would split. */
 async function listNames(api: Api, kind: CompletionKind): Promise<string[]> {
-  const name = (resource: { id: string; name: string }) =>
-    /^[\w.@+:-]+$/.test(resource.name) ? resource.name : resource.id
+  const names = (resources: { id: string; name: string }[]) =>
+    resources.map(({ id, name }) => {
+      const isUnique = resources.filter((other) => other.name === name).length === 1
+      return isUnique && /^[\w.@+:-]+$/.test(name) ? name : id
+    })
   switch (kind) {
     case 'app':
-      return (await listApplications(api)).map(name)
+      return names(await listApplications(api))
     case 'project':
-      return (await listProjects(api)).map(name)
+      return names(await listProjects(api))
     case 'token':
-      return (await listTokens(api)).map(name)
+      return names(await listTokens(api))
     case 'webhook':
       return (await listWebhooks(api)).flatMap(({ id, url }) => [id, url])
     default:

@@ -24,11 +24,17 @@ const runInShell = (shell: string, text: string) =>
   })
 
 /** Returns what bash offers to complete the last of these words. */
-async function completionsFor(...words: string[]) {
-  const line = ['otpd', ...words].map((word) => `'${word}'`).join(' ')
+const completionsFor = (...words: string[]) => complete(words.join(' '), words)
+
+/** As bash calls it by default, with words that are split at colons and equals signs. */
+const splitCompletionsFor = (line: string) =>
+  complete(line, line.split(/ +|(?<=[:=])(?![:=])|(?<![:=])(?=[:=])/))
+
+async function complete(line: string, words: string[]) {
+  const quoted = ['otpd', ...words].map((word) => `'${word}'`).join(' ')
   const result = await runInShell(
     'bash',
-    `set -u; . ./otpd.bash; COMP_LINE='otpd ${words.join(' ')}'; COMP_WORDS=(${line}); COMP_CWORD=${words.length}; _otpd; printf '%s\\n' "\${COMPREPLY[@]-}"`,
+    `set -u; . ./otpd.bash; COMP_LINE='otpd ${line}'; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length}; _otpd; printf '%s\\n' "\${COMPREPLY[@]-}"`,
   )
   expect(result).toMatchObject({ exitCode: 0, stderr: '' })
   return result.stdout.split('\n').filter(Boolean)
@@ -112,6 +118,17 @@ describe('bash', () => {
     fresh.remove()
   })
 
+  test('completes ids where a name is that of several', async () => {
+    const fresh = createHome()
+    const projects = ['prj_1', 'prj_2', 'prj_3'].map((id) => sampleProject({ id, name: 'shop' }))
+    const server = createScriptedServer(() => pageResponse(sampleProject(), ...projects))
+    const env = { OTPD_SERVER: server.url, OTPD_TOKEN: 'token' }
+    const { stdout } = await fresh.otpd(['__complete', 'project'], { env })
+    expect(stdout).toBe('storefront\nprj_1\nprj_2\nprj_3\n')
+    void server.stop()
+    fresh.remove()
+  })
+
   test.each([
     'otp send +1 --country',
     'analytics --country',
@@ -133,12 +150,31 @@ describe('bash', () => {
     expect(await completionsFor('otp', 'send', '+1', '--country', 'DE,G')).toEqual([])
   })
 
+  test('completes URLs and values behind an equals sign, at which bash splits words', async () => {
+    answerOnly('__complete webhook', 'whk_1', 'https://a.example/hook', 'https://b.example:8443/hook')
+    expect(await splitCompletionsFor('webhook get https:')).toEqual([
+      '//a.example/hook',
+      '//b.example:8443/hook',
+    ])
+    expect(await splitCompletionsFor('webhook get https://b')).toEqual(['//b.example:8443/hook'])
+    expect(await splitCompletionsFor('webhook get https://b.example:8')).toEqual(['8443/hook'])
+    expect(await completionsFor('webhook', 'get', 'https://a')).toEqual(['https://a.example/hook'])
+    expect(await splitCompletionsFor('app create web --env=')).toEqual(['live', 'test'])
+    expect(await splitCompletionsFor('app create web --env=l')).toEqual(['live'])
+    expect(await completionsFor('app', 'create', 'web', '--env=l')).toEqual(['--env=live'])
+    const joined = '--events=otp.sent,otp.ver'
+    expect(await splitCompletionsFor(`webhook create ${joined}`)).toEqual(['otp.sent,otp.verified'])
+    expect(await splitCompletionsFor('token create ci --scope otp')).toEqual(['otp:read'])
+  })
+
   test('completes the values of closed lists, and files where a file is wanted', async () => {
     expect(await completionsFor('app', 'create', '--env', '')).toEqual(['live', 'test'])
     expect(await completionsFor('completion', 'f')).toEqual(['fish'])
     expect(await completionsFor('rotate', 'web', 'sec')).toEqual(['secret'])
     expect(await completionsFor('serve', '--config', 'otpd.z')).toEqual(['otpd.zsh'])
     expect(await completionsFor('restore', 'otpd.f')).toEqual(['otpd.fish'])
+    expect(await completionsFor('upgrade', '--from', 'otpd.f')).toEqual(['otpd.fish'])
+    expect(await completionsFor('api', 'otpd.f')).toEqual([])
   })
 
   test('takes the script the way its first line says', async () => {
@@ -201,6 +237,10 @@ describe('a script', () => {
         expect((await runInShell('zsh', `${stubs}; source otpd.zsh; ${ask}`)).stdout).toEndWith('web\n')
       }
     }
+    const shift = 'compset() { print -l "compset $*" }'
+    const ask = 'words=(otpd app create --env=l); CURRENT=4; _otpd'
+    const { stdout } = await runInShell('zsh', `${stubs}; ${shift}; source otpd.zsh; ${ask}`)
+    expect(stdout).toBe('compset -P 1 *=\nlive\ntest\n')
   })
 
   test.skipIf(Bun.which('zsh') === null)(

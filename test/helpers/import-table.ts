@@ -354,7 +354,7 @@ export const importRules: readonly ImportRule[] = [
     area: 'cli/commands',
     imports: [
       ...cliBase,
-      ...cli('completion.ts', 'doctor', 'environment.ts', 'help.ts', 'host', 'man.ts', 'upgrade', 'webhooks'),
+      ...cli('completion', 'doctor', 'environment.ts', 'help.ts', 'host', 'man.ts', 'upgrade', 'webhooks'),
     ],
     types: [
       'src/config/config.ts',
@@ -386,14 +386,14 @@ export const importRules: readonly ImportRule[] = [
   { area: 'cli/release', packages: anyPackage },
   { area: 'cli/upgrade', imports: [...cliBase, 'cli/release/signature.ts'], packages: anyPackage },
   { area: 'cli/release.ts', imports: ['cli/release', 'cli/version.ts'], packages: anyPackage },
-  { area: 'cli/completion.ts', imports: cli('help.ts'), packages: anyPackage },
+  { area: 'cli/completion', imports: cli('help.ts'), packages: anyPackage },
   { area: 'cli/environment.ts', packages: anyPackage },
   { area: 'cli/help.ts', imports: cli('terminal'), packages: anyPackage },
   { area: 'cli/man.ts', imports: cli('help.ts'), packages: anyPackage },
   // The program itself: it collects the commands.
   {
     area: 'cli',
-    imports: [...cliBase, ...cli('commands', 'completion.ts', 'environment.ts', 'help.ts')],
+    imports: [...cliBase, ...cli('commands', 'completion', 'environment.ts', 'help.ts')],
     packages: anyPackage,
   },
 ]

@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander'
-import { eventKinds, logTypes } from '../src/shared/event-kinds.ts'
-import { shellQuote } from '../src/shared/shell-word.ts'
-import { shownCommands } from './help.ts'
+import { shellQuote } from '../../src/shared/shell-word.ts'
+import { describeValue, type CompletionKind, type Value } from './values.ts'
+import { shownCommands } from '../help.ts'
 
 export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
@@ -15,49 +15,6 @@ type CommandNode = {
   flags: { names: string[]; about: string; takesValue: boolean; value: Value }[]
   /** Values of its arguments. */
   value: Value
-}
-
-/** Candidates for a value, or each of several that commas join: a closed list, names of resources of a server, or files. */
-type Value = { values: readonly string[]; kind: CompletionKind | null; isFile: boolean; isJoined?: boolean }
-
-/** Values that `otpd __complete` lists: mostly names of resources, for which it asks a server. */
-export const completionKinds = [
-  'app',
-  'project',
-  'webhook',
-  'token',
-  'otp',
-  'guide',
-  'provider',
-  'context',
-  'country',
-] as const
-export type CompletionKind = (typeof completionKinds)[number]
-
-/** Kinds by the name of a value or of its flag. */
-const kindsByName: Partial<Record<string, CompletionKind>> = {
-  app: 'app',
-  '--app': 'app',
-  project: 'project',
-  '--project': 'project',
-  webhook: 'webhook',
-  token: 'token',
-  'request-id': 'otp',
-  'request-id|phone': 'otp',
-  '--request': 'otp',
-  guide: 'guide',
-  provider: 'provider',
-  context: 'context',
-  '--context': 'context',
-  '--country': 'country',
-  '--default-country': 'country',
-  '--countries': 'country',
-}
-
-/** Values that may be joined by commas, so that they are no closed list for the parser. */
-const wordsByFlag: Partial<Record<string, readonly string[]>> = {
-  '--events': [...eventKinds, '*'],
-  '--type': logTypes,
 }
 
 /** Generates the script that completes commands, flags and closed lists of values in a shell. */
@@ -103,14 +60,6 @@ const toFlag = ({ flags, short, long, description, required, optional, argChoice
   value: describeValue(/<(.+)>/.exec(flags)?.[1] ?? '', argChoices, long ?? ''),
 })
 
-/** Only what is a file is completed by files: a shell that offers them for the name of an application misleads. */
-const describeValue = (name: string, choices: readonly string[] | undefined, flag = ''): Value => ({
-  values: choices ?? wordsByFlag[flag] ?? [],
-  kind: kindsByName[flag] ?? kindsByName[name] ?? null,
-  isFile: /file|path|dir/.test(name) || flag === '--data',
-  isJoined: flag in wordsByFlag || flag === '--countries',
-})
-
 /** Formats `pattern) body ;;` clauses for bash and zsh. */
 const caseClauses = (lines: (readonly [patterns: string[], body: string])[], indent: string) =>
   lines.map(([patterns, body]) => `${indent}${patterns.map(shellQuote).join(' | ')}) ${body} ;;`).join('\n')
@@ -139,8 +88,16 @@ const bashValue = (words: readonly string[], { kind, isFile, isJoined }: Value) 
 
 const bash = (nodes: CommandNode[]) => `# otpd in bash. In ~/.bashrc: source <(otpd completion bash)
 _otpd() {
-  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD - 1]}" at=otpd words= flags= ask= files= joined= head= server= i
+  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD - 1]}" at=otpd words= flags= ask= files= joined= head= server= given= kept= i
+  local line="\${COMP_LINE-}" split="^(.*[^[:space:]])[[:space:]]+([^[:space:]\\"']*[:=][^[:space:]\\"']*)$"
   COMPREPLY=()
+  # Bash splits words at colons and equals signs, and completes the last part only: https://example.com, --app=web.
+  line="\${line:0:\${COMP_POINT:-\${#line}}}"
+  if [[ $line == *"$cur" && $line =~ $split ]]; then
+    if [[ -z \${cur//[:=]/} ]]; then cur=; fi
+    kept="\${BASH_REMATCH[2]%"$cur"}" cur="\${BASH_REMATCH[2]}" prev="\${BASH_REMATCH[1]##*[[:space:]]}"
+    if [[ $cur == --*=* ]]; then prev="\${cur%%=*}" given="\${cur%%=*}=" cur="\${cur#*=}"; fi
+  fi
   # Bash splits words at colons, so that the URL is read from the line.
   if [[ \${COMP_LINE-} =~ [[:space:]](--server|--context)[[:space:]=]+([^[:space:]]+) ]]; then
     server="\${BASH_REMATCH[1]} \${BASH_REMATCH[2]//[\\"\\']/}"
@@ -172,7 +129,8 @@ ${caseClauses(
   if [[ $cur == -* && -n $flags ]]; then words=$flags ask= files=; fi
   if [[ -n $ask ]]; then words="$words $(set -f; otpd __complete "$ask" $server 2>/dev/null)"; fi
   if [[ -n $joined && $cur == *,* ]]; then head="\${cur%,*},"; fi
-  COMPREPLY=($(set -f; compgen -P "$head" -W "$words" -- "\${cur#"$head"}"))
+  COMPREPLY=($(set -f; compgen -P "$given$head" -W "$words" -- "\${cur#"$head"}"))
+  if [[ -n $kept ]]; then COMPREPLY=("\${COMPREPLY[@]#"$kept"}"); fi
   if [[ -n $files ]]; then compopt -o default 2>/dev/null || COMPREPLY+=($(compgen -f -- "$cur")); fi
 }
 complete -F _otpd otpd
@@ -187,7 +145,7 @@ const askServer = (kind: CompletionKind) => `\${(f)"$(otpd __complete ${kind} $s
 const zsh = (nodes: CommandNode[]) => `#compdef otpd
 # otpd in zsh. In ~/.zshrc, after compinit: source <(otpd completion zsh)
 _otpd() {
-  local at=otpd ask= files= i
+  local at=otpd ask= files= before="\${words[CURRENT - 1]}" i
   local -a answers flags server
   for ((i = 2; i < CURRENT; i++)); do
     case "\${words[i]}" in
@@ -198,7 +156,12 @@ _otpd() {
 ${caseClauses(commandCases(nodes), '      ')}
     esac
   done
-  case "$at \${words[CURRENT - 1]}" in
+  # --app=web
+  if [[ \${words[CURRENT]} == --*=* ]]; then
+    before="\${words[CURRENT]%%=*}"
+    compset -P 1 '*='
+  fi
+  case "$at $before" in
 ${caseClauses(
   flagValueCases(nodes, ({ values, kind, isFile, isJoined }) => {
     const asked = kind === null ? [] : [`compadd -- ${askServer(kind)}`]
