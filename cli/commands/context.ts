@@ -25,7 +25,7 @@ export function addContextCommands(program: CliCommand) {
     .examples('otpd context list')
     .run(async ({ io, output }) => {
       const contexts = listContexts(readStoredLogins(credentialsPath(io)))
-      output.printData(contexts, () => {
+      const text = () => {
         if (contexts.length === 0) return 'No contexts yet. Add one: otpd context add NAME URL'
         const rows = contexts.map(({ name, server, email, isLoggedIn, isCurrent }) => [
           isCurrent ? output.paint.green('*') : '',
@@ -34,7 +34,9 @@ export function addContextCommands(program: CliCommand) {
           printable(email ?? (isLoggedIn ? 'with a token' : '-')),
         ])
         return output.formatTable(['', 'NAME', 'SERVER', 'LOGGED IN'], rows)
-      })
+      }
+      const names = contexts.map(({ name }) => name)
+      output.printData(contexts, text, names)
     })
 
   context

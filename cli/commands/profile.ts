@@ -34,7 +34,7 @@ export function addProfileCommands(program: CliCommand) {
     .examples('otpd profile get', 'otpd profile get --json')
     .run(async ({ api, output }) => {
       const response = await api.asDeveloper('GET', '/v1/developer/me')
-      output.printResult(response.body, () => profileText(response.data, output))
+      output.printResult(response.body, () => profileText(response.data, output), [response.data.id])
     })
 
   addFieldOptions(profile.command('update'), changeOptions)

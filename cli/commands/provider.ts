@@ -49,7 +49,9 @@ export function addProviderCommands(program: CliCommand) {
       const running = await findRunning(loaded)
       const configured = running?.providers ?? (await listConfigured(context.io, flags))
       const providers = await listProviders(context, flags, running?.config ?? config, configured)
-      context.output.printData(providers, () => listText(providers, context.io.now(), context.output))
+      const text = () => listText(providers, context.io.now(), context.output)
+      const names = providers.map(({ name }) => name)
+      context.output.printData(providers, text, names)
       if (running !== null) noteRunning(context.output, 'providers', running)
     })
 

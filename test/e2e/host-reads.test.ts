@@ -134,7 +134,7 @@ describe('a directory without a database', () => {
   )
 })
 
-test('admin create and admin list print bare ids with -q', async () => {
+test('admin create and admin list print bare ids with -q, and provider list names', async () => {
   const dataDir = join(home, 'data')
   await (await startServer({ home, dataDir })).stop()
   const ids = async (args: string[]) =>
@@ -143,6 +143,14 @@ test('admin create and admin list print bare ids with -q', async () => {
   const created = await ids(['admin', 'create', '--email', 'ada@example.com', '--password-stdin'])
   expect(created).toMatch(/^dev_\w+\n$/)
   expect(await ids(['admin', 'list'])).toBe(created)
+  expect(await ids(['provider', 'list'])).toBe('')
+  const config = join(home, 'providers.toml')
+  const gateway = ['kind = "http-template"', 'url = "https://sms.example/send"', `body = '{{to}} {{text}}'`]
+  writeFileSync(
+    config,
+    ['a', 'b'].flatMap((name) => ['[[providers]]', `name = "${name}"`, ...gateway]).join('\n'),
+  )
+  expect(await ids(['provider', 'list', '--config', config])).toBe('a\nb\n')
 })
 
 test('a directory that this user cannot read, or that is a file, is an error that says so', async () => {

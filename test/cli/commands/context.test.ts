@@ -30,6 +30,7 @@ describe('a context', () => {
     const { stdout } = await cli.home.otpd(['context', 'ls'])
     // A token from elsewhere may not name an account.
     expect(stdout).toMatch(/\n\* +here +http\S+ +with a token\n +there +http\S+ +-\n$/)
+    expect((await cli.home.otpd(['context', 'list', '-q'])).stdout).toBe('here\nthere\n')
   })
 
   test('that is used becomes the default server, and errors name it', async () => {

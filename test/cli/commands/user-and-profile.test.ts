@@ -104,6 +104,7 @@ describe('profile', () => {
     const { stdout } = await cli.home.otpd(['profile', 'get'])
     expect(stdout).toMatch(/Limits +10 projects, 20 applications\n/)
     expect(stdout).toMatch(/Sends +60 per minute and application\n {2}Verifications +unlimited\n/)
+    expect((await cli.home.otpd(['profile', 'get', '-q'])).stdout).toBe(`${me.id}\n`)
   })
 
   test('update sends the given fields, and an empty one as null', async () => {
