@@ -18,6 +18,8 @@ export function responseError(
   const hints = [...parsed.lines]
   if (response.retryAfterSeconds !== null && !parsed.message.includes('Try again in'))
     hints.push(`Try again in ${formatRemaining(response.retryAfterSeconds * 1000)}.`)
+  if (parsed.reason === 'ROUTE_NOT_FOUND' && server.url !== server.origin)
+    hints.push(`${sourceSentence(server)} It has a path; without one: --server ${server.origin}`)
   // An outage is counted in the log, not named call by call.
   if (response.status >= 500 && parsed.code !== 'UNAVAILABLE' && parsed.traceId !== null)
     hints.push(`Look for ${parsed.traceId} in the server's log.`)

@@ -129,6 +129,19 @@ describe('exit code', () => {
     expect((await cli.home.otpd(['routes'])).stderr).toContain('There is no such route.')
   })
 
+  test('5 for a server address with a path that otpd does not have', async () => {
+    cli.respond = () =>
+      Response.json(
+        { error: { code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND', message: 'No route.' } },
+        { status: 404 },
+      )
+    const { stderr } = await cli.home.otpd(['project', 'list', '--server', `${cli.server.url}/v1`])
+    expect(stderr).toContain(
+      `That address is from --server. It has a path; without one: --server ${cli.server.url}\n`,
+    )
+    expect((await cli.home.otpd(['project', 'list'])).stderr).not.toContain('path;')
+  })
+
   test('4 without a login, with the command that helps', async () => {
     const result = await cli.home.otpd(['project', 'list', '--server', 'http://127.0.0.1:9'])
     expect(result.exitCode).toBe(4)
