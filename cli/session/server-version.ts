@@ -22,20 +22,38 @@ export const versionDifference = (serverVersion: string) => ({
 })
 
 /**
- * Explains an unexpected error after a response, or a route that the server lacks. Responses are not checked field by field,
- * because a server of this version sends what its types say; with another version, that is taken for the cause.
+ * Explains an unexpected error after a response, or a route or a field that the server lacks. Responses are not checked field
+ * by field, because a server of this version sends what its types say; with another version, that is taken for the cause.
  */
 export async function explainUnexpected(error: unknown, { server, send }: Connection): Promise<unknown> {
   const isKnown = error instanceof CliError
-  if (isKnown && error.reason !== 'ROUTE_NOT_FOUND') return error
+  const hasUnknownField =
+    isKnown && error.fields.some(({ fault }) => /^Unknown (property|query parameter)\b/.test(fault))
+  if (isKnown && !hasUnknownField && !isMissingRoute(error)) return error
   const serverVersion = await fetchServerVersion(send)
   if (serverVersion === null || serverVersion === version) return error
   const { message, remedy } = versionDifference(serverVersion)
-  const fault = isKnown ? 'has no such route' : 'gave an answer that this version of otpd does not expect'
-  return new CliError(
-    isKnown ? error.exitCode : exitCodes.bug,
-    isKnown ? error.code : 'UNEXPECTED_ANSWER',
-    `${server.url} ${fault}: ${message}.`,
-    { hints: [remedy], cause: error, ...(isKnown && error.body !== undefined && { body: error.body }) },
-  )
+  if (!isKnown)
+    return new CliError(
+      exitCodes.bug,
+      'UNEXPECTED_ANSWER',
+      `${server.url} gave an answer that this version of otpd does not expect: ${message}.`,
+      { hints: [remedy], cause: error },
+    )
+  const { exitCode, code, body, fields, hints } = error
+  const extras = { cause: error, ...(body !== undefined && { body }) }
+  if (hasUnknownField) {
+    const difference = `${server.url} may lack it: ${message}.`
+    return new CliError(exitCode, code, error.message, {
+      ...extras,
+      fields,
+      hints: [...hints, difference, remedy],
+    })
+  }
+  const fault = `${server.url} has no such route: ${message}.`
+  return new CliError(exitCodes.notFound, code, fault, { ...extras, hints: [remedy] })
 }
+
+/** Whether the server lacks the route: its path, or the path with this method. */
+const isMissingRoute = ({ reason, code }: CliError) =>
+  reason === 'ROUTE_NOT_FOUND' || code === 'METHOD_NOT_ALLOWED'

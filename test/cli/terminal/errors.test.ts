@@ -113,20 +113,43 @@ describe('exit code', () => {
     })
   })
 
-  test('5 for a route that the server lacks, with both versions if they differ', async () => {
-    const error = { code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND', message: 'There is no such route.' }
+  test.each([
+    [404, { code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND', message: 'There is no such route.' }],
+    [405, { code: 'METHOD_NOT_ALLOWED', message: 'There is no such route with this method.' }],
+  ])('5 for a route that the server lacks, with both versions if they differ (%d)', async (status, error) => {
     let serverVersion = '0.2.0'
     cli.respond = ({ path }) =>
       path === '/v1/openapi.json'
         ? Response.json({ info: { version: serverVersion } })
-        : Response.json({ error: { ...error, traceId: 'req_1' } }, { status: 404 })
+        : Response.json({ error: { ...error, traceId: 'req_1' } }, { status })
     const older = await cli.home.otpd(['routes'])
     expect(older).toMatchObject({ exitCode: 5, stdout: '' })
     expect(older.stderr).toContain(`has no such route: this program is ${version}, the server is 0.2.0.`)
     expect(older.stderr).toContain('Install the same version')
     expect(JSON.parse((await cli.home.otpd(['routes', '--json'])).stderr)).toMatchObject({ error })
     serverVersion = version
-    expect((await cli.home.otpd(['routes'])).stderr).toContain('There is no such route.')
+    expect((await cli.home.otpd(['routes'])).stderr).toContain(error.message)
+  })
+
+  test('2 for a field that an older server lacks, with both versions', async () => {
+    const details = [
+      { in: 'body', path: 'countries', code: 'UNKNOWN', message: 'Unknown property. Remove it.' },
+    ]
+    const error = { code: 'INVALID_ARGUMENT', message: 'The request has a fault.', details }
+    cli.respond = ({ path }) =>
+      path === '/v1/openapi.json'
+        ? Response.json({ info: { version: '0.2.0' } })
+        : Response.json({ error }, { status: 400 })
+    const id = `app_${'0'.repeat(26)}`
+    const result = await cli.home.otpd(['app', 'update', id, '--countries', 'GB'])
+    expect(result.exitCode).toBe(2)
+    expect(result.stderr).toBe(
+      [
+        'Error: --countries: Unknown property. Remove it.',
+        `  ${cli.server.url} may lack it: this program is ${version}, the server is 0.2.0.`,
+        '  Install the same version on both machines, then restart the server.\n',
+      ].join('\n'),
+    )
   })
 
   test('5 for a server address with a path that otpd does not have', async () => {
