@@ -57,14 +57,15 @@ afterEach(() => {
 
 const login = (...args: string[]) => home.otpd(['login', '--server', server.url, ...args])
 
-/** Skips the waiting times of the library, and records them in seconds. */
+/** Skips the waiting times of the library, and records them in seconds. Timers that an earlier test left go on as they are. */
 function mockTimers() {
   const waitSeconds: number[] = []
   const realSetTimeout = globalThis.setTimeout
   const timerSpy = spyOn(globalThis, 'setTimeout').mockImplementation(
     Object.assign((callback: () => void, waitMs = 0) => {
-      if (waitMs >= 1000) waitSeconds.push(waitMs / 1000)
-      return realSetTimeout(callback, waitMs >= 1000 ? 0 : waitMs)
+      const isSkipped = waitMs >= 1000 && new Error('who waits').stack?.includes('/openid-client/') === true
+      if (isSkipped) waitSeconds.push(waitMs / 1000)
+      return realSetTimeout(callback, isSkipped ? 0 : waitMs)
     }, realSetTimeout),
   )
   return { waitSeconds, [Symbol.dispose]: () => timerSpy.mockRestore() }
