@@ -2,6 +2,7 @@ import { inArray } from 'drizzle-orm'
 import { createEventIds, type EventIds } from '../domain/model/event-ids.ts'
 import type { Connection } from './engine/connection.ts'
 import type { Database } from './engine/database.ts'
+import { onTable } from './engine/on-table.ts'
 import type { Tables } from './engine/tables.ts'
 
 const idsByDatabase = new WeakMap<Database, EventIds>()
@@ -12,10 +13,8 @@ export const loadEventIds = async (connection: Connection): Promise<EventIds> =>
 
 async function readEventIds({ database, executor }: Connection): Promise<EventIds> {
   const { meta } = database.tables
-  const rows = await executor
-    .select()
-    .from(meta)
-    .where(inArray(meta.name, ['event_id_key', 'plain_event_ids_until']))
+  const isNamed = inArray(meta.name, ['event_id_key', 'plain_event_ids_until'])
+  const rows = await onTable(executor, meta).list(isNamed)
   const values = new Map(rows.map(({ name, value }) => [name, value]))
   const key = values.get('event_id_key')
   const plainUntil = values.get('plain_event_ids_until')

@@ -13,6 +13,7 @@ import { dayMs, hourMs } from '../shared/durations.ts'
 import type { Connection } from './engine/connection.ts'
 import { toCallerError } from './engine/errors.ts'
 import { inKeyOrder, valuesInKeyOrder } from './engine/key-order.ts'
+import { onTable } from './engine/on-table.ts'
 import { pageAfter } from './engine/page-after.ts'
 import { columnsOf, insertInto } from './engine/row-writes.ts'
 
@@ -76,13 +77,9 @@ export function createGuardStore(connection: Connection): GuardStore {
     },
 
     async named(prefix) {
-      const rows = await executor
-        .select()
-        .from(usage)
-        .where(
-          and(gte(usage.subject, prefix), lt(usage.subject, `${prefix}\u{7f}`), like(usage.subject, '% %')),
-        )
-      return toRows(rows)
+      const { subject } = usage
+      const isNamed = and(gte(subject, prefix), lt(subject, `${prefix}\u{7f}`), like(subject, '% %'))
+      return toRows(await onTable(executor, usage).list(isNamed))
     },
 
     async listKeys(after, limit) {

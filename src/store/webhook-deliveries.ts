@@ -112,13 +112,9 @@ export function createWebhookDeliveryStore(
     },
 
     async attempts(id) {
-      const { number, at, statusCode, error, durationMs, body, request } = webhookAttempts
-      const rows = await executor
-        .select({ number, at, statusCode, error, durationMs, body, request })
-        .from(webhookAttempts)
-        .where(eq(webhookAttempts.deliveryId, id))
-        .orderBy(asc(webhookAttempts.number))
-      return rows.map(({ number, ...attempt }) => ({
+      const { deliveryId, number } = webhookAttempts
+      const rows = await onTable(executor, webhookAttempts).list(eq(deliveryId, id), asc(number))
+      return rows.map(({ deliveryId: _deliveryId, number, ...attempt }) => ({
         ...attempt,
         body: sealing.openText(attemptBodyColumn, attemptRow(id, number), attempt.body),
         // Written by `prepareRecordAttempt`.

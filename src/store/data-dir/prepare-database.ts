@@ -17,6 +17,7 @@ import {
 } from './data-dir.ts'
 import type { Database } from '../engine/database.ts'
 import { driverCode } from '../engine/errors.ts'
+import { onTable } from '../engine/on-table.ts'
 import { sqliteMigrations } from '../engine/migration-files.ts'
 import { MigrationError, pendingMigrations } from '../engine/migrations.ts'
 import { readAppliedMigrations, migrateSqlite } from '../sqlite/migrate.ts'
@@ -159,21 +160,13 @@ const damaged = (path: string, cause?: unknown) =>
 const cleanStop = 'clean_stop'
 
 /** Records that the server stops. Call it as its last write. */
-export async function markCleanStop(database: Database): Promise<void> {
-  const { meta } = database.tables
-  await database.write(
-    async (tx) =>
-      void (await tx.insert(meta).values({ name: cleanStop, value: 'yes' }).onConflictDoNothing()),
-  )
+export async function markCleanStop({ tables, write }: Database): Promise<void> {
+  await write((tx) => onTable(tx, tables.meta).insertMissing({ name: cleanStop, value: 'yes' }))
 }
 
 /** Tells whether the last server recorded its stop, and removes the record. */
-export async function takeCleanStop(database: Database): Promise<boolean> {
-  const { meta } = database.tables
-  return await database.write(async (tx) => {
-    const taken = await tx.delete(meta).where(eq(meta.name, cleanStop)).returning({ name: meta.name })
-    return taken.length > 0
-  })
+export async function takeCleanStop({ tables: { meta }, write }: Database): Promise<boolean> {
+  return (await write((tx) => onTable(tx, meta).take(eq(meta.name, cleanStop)))).length > 0
 }
 
 /**

@@ -12,6 +12,7 @@ import {
 import type { Random } from '../../domain/model/random.ts'
 import { firstHash, hostChain, signHead } from '../../domain/model/audit-chain.ts'
 import type { Database, QueryExecutor } from '../engine/database.ts'
+import { onTable } from '../engine/on-table.ts'
 import { StartRefused } from '../data-dir/data-dir.ts'
 
 /** The keyring of a database that other nodes and host commands may give new keys. */
@@ -66,29 +67,22 @@ async function createDataKeys(
   now: number,
 ): Promise<boolean> {
   const check = masterKeyCheck(masterKey)
-  const added = await tx
-    .insert(meta)
-    .values({ name: 'master_key_check', value: check })
-    .onConflictDoNothing()
-    .returning({ name: meta.name })
-  if (added.length === 0) return false
-  await tx.insert(meta).values({ name: 'key_epoch', value: crypto.randomUUID() })
+  const facts = onTable(tx, meta)
+  if (!(await facts.insertMissing({ name: 'master_key_check', value: check }))) return false
+  await facts.insert({ name: 'key_epoch', value: crypto.randomUUID() })
   const created = purposes.map((purpose) => newDataKey(purpose, 1, random))
-  await tx.insert(dataKeys).values(
-    created.map((dataKey) => {
-      const { purpose, version } = dataKey
-      return {
-        masterKey: check,
-        purpose,
-        version,
-        wrapped: wrapDataKey(masterKey, dataKey, random),
-        createdAt: now,
-      }
-    }),
+  await onTable(tx, dataKeys).insert(
+    created.map((dataKey) => ({
+      masterKey: check,
+      purpose: dataKey.purpose,
+      version: dataKey.version,
+      wrapped: wrapDataKey(masterKey, dataKey, random),
+      createdAt: now,
+    })),
   )
   const { keys } = createKeyring(created, () => {})
   const chain = { chain: hostChain, entries: 0, lastHash: firstHash, deleted: 0, deletedHash: firstHash }
-  await tx.insert(auditChains).values(signHead(keys, { ...chain, chains: 1, startedAt: now }))
+  await onTable(tx, auditChains).insert(signHead(keys, { ...chain, chains: 1, startedAt: now }))
   return true
 }
 
@@ -105,14 +99,11 @@ async function readDataKeys(
   knownEpoch?: string,
 ): Promise<{ epoch: string; dataKeys: DataKey[] }> {
   // Before the keys: if they are replaced in between, the next refresh reads them again.
-  const [row] = await executor.select().from(meta).where(eq(meta.name, 'key_epoch'))
+  const row = await onTable(executor, meta).find(eq(meta.name, 'key_epoch'))
   const epoch = row?.value ?? ''
   if (epoch === knownEpoch) return { epoch, dataKeys: [] }
-  const rows = await executor
-    .select()
-    .from(dataKeys)
-    .where(eq(dataKeys.masterKey, masterKeyCheck(masterKey)))
-    .orderBy(dataKeys.purpose, dataKeys.version)
+  const isOwn = eq(dataKeys.masterKey, masterKeyCheck(masterKey))
+  const rows = await onTable(executor, dataKeys).list(isOwn, dataKeys.purpose, dataKeys.version)
   if (rows.length === 0) {
     throw new StartRefused(
       'the database belongs to another master key',

@@ -1,5 +1,6 @@
 import { and, eq, lt } from 'drizzle-orm'
 import type { Database } from '../engine/database.ts'
+import { onTable } from '../engine/on-table.ts'
 import { query } from '../engine/sql-steps.ts'
 import { nodeTable as nodes } from './database.ts'
 
@@ -28,8 +29,9 @@ const nodeForgottenMs = 86_400_000
 export const registerNode = (database: Database, row: NodeRow): Promise<void> =>
   database.write(async (tx) => {
     const { name: _, ...fields } = row
-    await tx.delete(nodes).where(lt(nodes.seenAt, row.seenAt - nodeForgottenMs))
-    await tx.insert(nodes).values(row).onConflictDoUpdate({ target: nodes.name, set: fields })
+    const rows = onTable(tx, nodes)
+    await rows.delete(lt(nodes.seenAt, row.seenAt - nodeForgottenMs))
+    await rows.put(row, { target: nodes.name, set: fields })
   })
 
 /**
@@ -41,27 +43,18 @@ export const renewNode = (
   database: Database,
   { name, process, ...fields }: Pick<NodeRow, 'name' | 'process' | 'seenAt'> & Partial<NodeRow>,
 ): Promise<boolean> =>
-  database.write(async (tx) => {
-    const renewed = await tx
-      .update(nodes)
-      .set(fields)
-      .where(and(eq(nodes.name, name), eq(nodes.process, process)))
-      .returning({ name: nodes.name })
-    return renewed.length === 1
-  })
+  database.write((tx) => onTable(tx, nodes).updateOne(fields, isProcess({ name, process })))
 
 /** Deletes the row of a node that stops. */
-export const removeNode = (
-  database: Database,
-  { name, process }: Pick<NodeRow, 'name' | 'process'>,
-): Promise<void> =>
-  database.write(async (tx) => {
-    await tx.delete(nodes).where(and(eq(nodes.name, name), eq(nodes.process, process)))
-  })
+export const removeNode = (database: Database, node: Pick<NodeRow, 'name' | 'process'>): Promise<void> =>
+  database.write((tx) => onTable(tx, nodes).delete(isProcess(node)))
+
+const isProcess = ({ name, process }: Pick<NodeRow, 'name' | 'process'>) =>
+  and(eq(nodes.name, name), eq(nodes.process, process))
 
 /** Lists all nodes by name. */
-export const listNodes = async (database: Database): Promise<NodeRow[]> =>
-  database.read.select().from(nodes).orderBy(nodes.name)
+export const listNodes = (database: Database): Promise<NodeRow[]> =>
+  onTable(database.read, nodes).list(undefined, nodes.name)
 
 /** A node that runs now. */
 export type LiveNode = Pick<NodeRow, 'name' | 'version' | 'configuration' | 'settings'>
