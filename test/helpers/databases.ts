@@ -9,8 +9,9 @@ import { postgresMigrations } from '../../src/store/engine/migration-files.ts'
 import { migrateSqlite } from '../../src/store/sqlite/migrate.ts'
 import { migratePostgres } from '../../src/store/postgres/migrate.ts'
 import type { PostgresOptions } from '../../src/store/postgres/connections.ts'
-import { openPostgres, wrapPostgres } from '../../src/store/postgres/database.ts'
+import { openPostgres } from '../../src/store/postgres/database.ts'
 import { connect, openSqlite, type SqliteOptions } from '../../src/store/sqlite/database.ts'
+import { wrapPglite } from './pglite.ts'
 import { createEmptyPostgres, createServerDatabase, testPostgresUrl } from './postgres.ts'
 import { testWorld } from './world.ts'
 
@@ -132,7 +133,7 @@ async function openTestPglite(): Promise<OpenTestDatabase> {
     import('drizzle-orm/pglite'),
   ])
   const client = new PGlite({ loadDataDir: await (pgliteTemplate ??= makePgliteTemplate()) })
-  const database = wrapPostgres(drizzle(client), () => client.close())
+  const database = wrapPglite(drizzle(client), () => client.close())
   return { database, dispose: () => database.close() }
 }
 

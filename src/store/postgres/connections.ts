@@ -33,7 +33,7 @@ const connectionsDefault = 9
 export const groupsMax = 2
 /** Two more for other writes. They take turns, and leave one to groups and to urgent writes: see `createWriteTurns`. */
 const writersMax = groupsMax + 2
-export const acquireTimeoutDefaultMs = 2_000
+const acquireTimeoutDefaultMs = 2_000
 /** For an answer: a network that swallows packets ends no connection. Longer than the server's own time-outs. */
 const answerTimeoutMs = 5_000
 
@@ -177,6 +177,8 @@ export function connectPostgres(
     read: drizzle(readers as unknown as Pool) as unknown as QueryExecutor,
     begin,
     writersCount,
+    isNamed,
+    acquireTimeoutMs,
     suspect: primary.suspect,
     close: primary.close,
   }

@@ -1,17 +1,11 @@
-import { eq, sql, type SQL } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
 import { bigint, customType, integer, pgTable, text } from 'drizzle-orm/pg-core'
 import type { ColumnKit } from '../engine/tables/columns.ts'
 import type { Preparable, QueryExecutor, Database } from '../engine/database.ts'
-import {
-  acquireTimeoutDefaultMs,
-  connectPostgres,
-  statementName,
-  type PostgresOptions,
-  groupsMax,
-} from './connections.ts'
+import { connectPostgres, statementName, type PostgresOptions, groupsMax } from './connections.ts'
 import { createGroups } from './groups.ts'
-import { createPostgresSession, sessionOf } from './session.ts'
+import { sessionOf } from './session.ts'
 import { createTransactions, type OpenTransaction } from './transactions.ts'
 import { createWriteTurns } from './write-turns.ts'
 import { createErrorConverter } from '../engine/errors.ts'
@@ -45,69 +39,18 @@ const postgresColumns = {
 /** Rows of the nodes that share a database. */
 export const nodeTable = defineNodeTable(postgresColumns)
 
-/** The members that drizzle's PostgreSQL databases share for every driver. */
-type PostgresDatabase = {
-  transaction<T>(body: (tx: { execute(query: SQL): Promise<unknown> }) => Promise<T>): Promise<T>
-}
-
 /** Opens a migrated PostgreSQL database. Connections are made when they are needed. */
 export function openPostgres(url: string, options: Partial<PostgresOptions> = {}): Database {
   const { onUnavailable, ...connecting } = options
-  const { read, begin, writersCount, suspect, close } = connectPostgres(url, connecting)
-  const isNamed = options.statements !== 'unnamed'
-  const onFailure = (code: string, denied?: string) => {
-    suspect(code)
-    onUnavailable?.(code, denied)
-  }
-  const { acquireTimeoutMs } = connecting
+  const { writersCount, suspect, ...connections } = connectPostgres(url, connecting)
   return describePostgres({
-    read,
-    begin,
+    ...connections,
     groupsMax,
     writesMax: writersCount - 1,
-    isNamed,
-    acquireTimeoutMs,
-    onUnavailable: onFailure,
-    close,
-  })
-}
-
-/** Wraps PGlite for the tests. It has one connection, which its transactions share in turns. */
-export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): Database {
-  const begin = () =>
-    new Promise<OpenTransaction>((resolve, reject) => {
-      const isCommitted = Promise.withResolvers<void>()
-      const transaction = db.transaction(async (tx) => {
-        const executor = tx as unknown as QueryExecutor
-        const session = createPostgresSession(executor, async (text, [value]) => {
-          const [before, after = ''] = text.split('$1')
-          return tx.execute(sql`${sql.raw(before ?? '')}${value}${sql.raw(after)}`)
-        })
-        resolve({
-          session,
-          async commit() {
-            await session.settle()
-            isCommitted.resolve()
-            await transaction
-          },
-          async rollback() {
-            // drizzle rolls back when the body throws.
-            isCommitted.reject(new Error('rolled back'))
-            await transaction.catch(() => {})
-          },
-          release: () => {},
-        })
-        await isCommitted.promise
-      })
-      transaction.catch(reject)
-    })
-  return describePostgres({
-    read: db as unknown as QueryExecutor,
-    begin,
-    groupsMax: 1,
-    writesMax: Infinity,
-    isNamed: false,
-    close,
+    onUnavailable(code, denied) {
+      suspect(code)
+      onUnavailable?.(code, denied)
+    },
   })
 }
 
@@ -120,18 +63,20 @@ type Connections = {
   writesMax: number
   /** Whether prepared statements have names, so that the server plans them once per connection. */
   isNamed: boolean
-  acquireTimeoutMs?: number | undefined
+  /** See `PostgresOptions`. */
+  acquireTimeoutMs: number
   onUnavailable?: PostgresOptions['onUnavailable']
   close(): Promise<void>
 }
 
-function describePostgres({
+/** Creates the database of some connections. */
+export function describePostgres({
   read,
   begin,
   groupsMax,
   writesMax,
   isNamed,
-  acquireTimeoutMs = acquireTimeoutDefaultMs,
+  acquireTimeoutMs,
   onUnavailable,
   close,
 }: Connections): Database {

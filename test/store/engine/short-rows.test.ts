@@ -9,7 +9,7 @@ import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { postgresMigrations, sqliteMigrations } from '../../../src/store/engine/migration-files.ts'
 import { migrateSqlite } from '../../../src/store/sqlite/migrate.ts'
-import { wrapPostgres } from '../../../src/store/postgres/database.ts'
+import { wrapPglite } from '../../helpers/pglite.ts'
 import { connect, openSqlite } from '../../../src/store/sqlite/database.ts'
 import { loadEventIds } from '../../../src/store/event-ids.ts'
 import { createStore } from '../../../src/store/store.ts'
@@ -103,7 +103,7 @@ async function upgradedPglite(): Promise<Database> {
   ])
   const client = new PGlite()
   for (const sql of postgresHistory) await client.exec(sql)
-  return wrapPostgres(drizzle(client), () => client.close())
+  return wrapPglite(drizzle(client), () => client.close())
 }
 
 test.each([
