@@ -150,9 +150,6 @@ export function* storeDataKeys(
   yield* upsertMeta('key_epoch', crypto.randomUUID())
 }
 
-/** Reads what changes with every change of the data keys. */
-export const readKeyEpoch = (connection: SqliteConnection): string | null => readMeta(connection, 'key_epoch')
-
 /** Makes a new version of each data key but that of client IDs, which are no secret and would change. */
 export function nextDataKeys(dataKeys: readonly DataKey[]): DataKey[] {
   return purposes

@@ -2,7 +2,7 @@ import type { Database as SqliteConnection } from 'bun:sqlite'
 import { createKeyring, type Keyring } from '../../domain/model/keys.ts'
 import { readDatabase } from './open-readonly.ts'
 import { StartRefused } from './data-dir.ts'
-import { readKeyEpoch, requireDataKeys } from './data-keys.ts'
+import { readMeta, requireDataKeys } from './data-keys.ts'
 import { requireNotMoved } from './moved.ts'
 
 /** The keyring of a database that other processes may give new keys. */
@@ -30,27 +30,24 @@ export function openKeyring(
   readCandidates: () => readonly Uint8Array[],
   onReplaced: () => void = () => {},
 ): LiveKeyring {
-  const read = (connection: SqliteConnection) => {
+  /** Reads what changes with every change of the data keys. */
+  const readEpoch = (connection: SqliteConnection) => {
     // Checked before each write that follows another process's.
     requireNotMoved(connection)
-    const epoch = readKeyEpoch(connection)
-    return {
-      epoch,
-      load: (refused?: typeof replacedMasterKey) => requireDataKeys(connection, readCandidates(), refused),
-    }
+    return readMeta(connection, 'key_epoch')
   }
-  const first = readDatabase(database, (connection) => {
-    const { epoch, load } = read(connection)
-    return { epoch, ...load() }
-  })
+  const first = readDatabase(database, (connection) => ({
+    epoch: readEpoch(connection),
+    ...requireDataKeys(connection, readCandidates()),
+  }))
   let { epoch, masterKey } = first
   const refreshFrom = (connection: SqliteConnection) => {
-    const current = read(connection)
-    if (current.epoch === epoch) return
-    const { dataKeys, ...opened } = current.load(replacedMasterKey)
-    keyring.replace(dataKeys)
-    ;({ masterKey } = opened)
-    epoch = current.epoch
+    const current = readEpoch(connection)
+    if (current === epoch) return
+    const opened = requireDataKeys(connection, readCandidates(), replacedMasterKey)
+    keyring.replace(opened.dataKeys)
+    masterKey = opened.masterKey
+    epoch = current
     onReplaced()
   }
   const refresh = (connection?: SqliteConnection) =>

@@ -5,7 +5,7 @@ import type { OnStep } from '../../shared/progress.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import { createKeyring } from '../../domain/model/keys.ts'
 import { startAuditChains } from './audit-chains.ts'
-import { createDataKeys, openDataKeys } from './data-keys.ts'
+import { createDataKeys, requireDataKeys } from './data-keys.ts'
 import { requireMasterKey } from './master-key.ts'
 import {
   checkAccess,
@@ -111,7 +111,7 @@ export function bringUpToDate(
     const beforeCommit = () => {
       createDataKeys(connection, options.masterKey, options.now)
       if (pending.some(({ name }) => name.endsWith('_audit_chains'))) {
-        const { dataKeys } = openDataKeys(connection, [options.masterKey]) ?? { dataKeys: [] }
+        const { dataKeys } = requireDataKeys(connection, [options.masterKey])
         startAuditChains(connection, createKeyring(dataKeys).keys, options.now)
       }
     }
