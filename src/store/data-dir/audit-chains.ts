@@ -5,13 +5,13 @@ import {
   hashEntry,
   hostChain,
   signHead,
-  type ChainedEntry,
   type ChainHead,
 } from '../../domain/model/audit-chain.ts'
 import { runOnSqlite } from '../engine/sql-steps.ts'
 import type { OnStep } from '../../shared/progress.ts'
 import type { Keys } from '../../domain/model/keys.ts'
 import {
+  chainStart,
   listEntries,
   listOwners,
   pageRows,
@@ -19,21 +19,14 @@ import {
   type AuditVerification,
 } from './audit-verification.ts'
 
-export type { AuditVerification } from './audit-verification.ts'
-
-type AuditKeys = Pick<Keys, 'audit'>
-type ChainEnd = Pick<ChainedEntry, 'position' | 'hash'>
-
-const chainStart: ChainEnd = { position: 0, hash: firstHash }
-
 /**
  * Numbers and hashes the entries of a database of 0.1.0, and starts a chain for each developer and for the installation.
  * Runs in the transaction of the migration that adds the chains, and never again: from then on, an entry without a hash
  * is a break.
  */
-export function startAuditChains(connection: SqliteConnection, keys: AuditKeys, now: number): void {
+export function startAuditChains(connection: SqliteConnection, keys: Pick<Keys, 'audit'>, now: number): void {
   const update = connection.prepare('update audit_entries set position = ?, hash = ? where id = ?')
-  const ends = new Map<string, ChainEnd>()
+  const ends = new Map<string, typeof chainStart>()
   for (let after = ''; ;) {
     const page = runOnSqlite(connection, listEntries(after))
     for (const entry of page) {
@@ -61,7 +54,7 @@ export function startAuditChains(connection: SqliteConnection, keys: AuditKeys, 
 /** Verifies all chains of a migrated database in one snapshot, and reads nothing else. */
 export function verifyAuditTrail(
   connection: SqliteConnection,
-  keys: AuditKeys,
+  keys: Pick<Keys, 'audit'>,
   onStep?: OnStep,
 ): AuditVerification {
   connection.run('BEGIN')

@@ -16,7 +16,7 @@ import type { Keys } from '../../domain/model/keys.ts'
 type AuditKeys = Pick<Keys, 'audit'>
 type ChainEnd = Pick<ChainedEntry, 'position' | 'hash'>
 
-const chainStart: ChainEnd = { position: 0, hash: firstHash }
+export const chainStart: ChainEnd = { position: 0, hash: firstHash }
 
 /**
  * Kinds of breaks:
