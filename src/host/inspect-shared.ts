@@ -2,9 +2,8 @@ import type { Config, DatabaseConfig } from '../config/config.ts'
 import { sharedSettings } from '../config/shared-settings.ts'
 import { readGuardStatus } from '../domain/guard/status.ts'
 import type { OpenCircuit } from '../domain/model/delivery.ts'
-import type { AuditVerification } from '../store/data-dir/audit-verification.ts'
+import { verifyChains, type AuditVerification } from '../store/data-dir/audit-verification.ts'
 import { OperationRefused, StartRefused } from '../store/data-dir/data-dir.ts'
-import { verifySharedTrail } from '../store/postgres/audit-trail.ts'
 import { withPostgres } from '../store/postgres/connect.ts'
 import { listNodes, nodeGoneMs } from '../store/postgres/nodes.ts'
 import { measureLatency, readServerFacts, type ServerFacts } from '../store/postgres/server-checks.ts'
@@ -75,7 +74,7 @@ async function inspectOpen(config: Config & { database: DatabaseConfig }): Promi
         verifiedCountries: await runOnPostgres(client, listVerifiedCountries()),
         sendCounts: await runOnPostgres(client, countSends()),
       }))),
-      auditTrail: await verifySharedTrail(client, keys),
+      auditTrail: await withSnapshot(client, () => runOnPostgres(client, verifyChains(keys))),
     }))
     return {
       state: 'open',

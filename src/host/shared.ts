@@ -2,11 +2,12 @@ import type { OnStep } from '../shared/progress.ts'
 import type { Config, DatabaseConfig } from '../config/config.ts'
 import type { Database } from '../store/engine/database.ts'
 import { openPostgres } from '../store/postgres/database.ts'
-import type { AuditVerification } from '../store/data-dir/audit-verification.ts'
-import { verifySharedTrail } from '../store/postgres/audit-trail.ts'
+import { verifyChains, type AuditVerification } from '../store/data-dir/audit-verification.ts'
+import { runOnPostgres } from '../store/engine/sql-steps.ts'
 import { toStartError, withPostgres } from '../store/postgres/connect.ts'
 import { openSharedKeyring } from '../store/postgres/keyring.ts'
 import { prepareSharedDatabase } from '../store/postgres/prepare.ts'
+import { withSnapshot } from '../store/postgres/snapshot.ts'
 import { buildStore, hostClock } from './open.ts'
 
 /** The smallest number that the pools accept; a command does one thing at a time. */
@@ -88,7 +89,9 @@ const asReadOnly = (database: Database): Database => {
 export async function verifySharedAudit(config: SharedConfig, onStep?: OnStep): Promise<AuditVerification> {
   const { keys, close } = await openSharedStore(config, 'read')
   try {
-    return await withPostgres(config.database.url, (client) => verifySharedTrail(client, keys, onStep))
+    return await withPostgres(config.database.url, (client) =>
+      withSnapshot(client, () => runOnPostgres(client, verifyChains(keys, onStep))),
+    )
   } finally {
     await close()
   }

@@ -16,7 +16,7 @@ import type { Keys } from '../domain/model/keys.ts'
 import type { Connection } from './engine/connection.ts'
 import { unavailable } from './engine/errors.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
-import { orderByLimit1 } from './engine/query-params.ts'
+import { orderByLimit } from './engine/query-params.ts'
 import type { Tables } from './engine/tables.ts'
 
 /** A head with this MAC was never authentic. */
@@ -45,7 +45,7 @@ export function createAuditChains(connection: Connection, keys: Pick<Keys, 'audi
     executor
       .select({ developerId: entries.developerId, position: entries.position, hash: entries.hash })
       .from(entries)
-      .orderBy(orderByLimit1(desc(entries.id))),
+      .orderBy(orderByLimit(desc(entries.id), sql`1`)),
   )
 
   let added: AuditEntry[] = []

@@ -12,10 +12,7 @@ export const textParam = (name: string) => sql<string>`cast(${sql.placeholder(na
 /** A 64-bit integer placeholder. */
 export const integerParam = (name: string) => sql<number>`cast(${sql.placeholder(name)} as bigint)`
 
-/** Ends an `order by` with `limit 1`. drizzle's own `limit` would be a bare placeholder. */
-export const orderByLimit1 = (order: SQL) => sql`${order} limit 1`
-
-/** Ends an `order by` with a typed limit. */
+/** Ends an `order by` with a typed limit. drizzle's own `limit` would be a bare placeholder. */
 export const orderByLimit = (order: SQL, limit: SQL) => sql`${order} limit ${limit}`
 
 /**

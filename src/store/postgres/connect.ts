@@ -6,6 +6,7 @@ import { MigrationError } from '../engine/migrations.ts'
 import { sessionSettings, toOptions } from './connections.ts'
 import { takesWrites } from './primary.ts'
 import { StartRefused } from '../data-dir/data-dir.ts'
+import { isRecord } from '../../shared/json.ts'
 import { explainCode } from '../../shared/error-cause.ts'
 
 /** The database cannot be used now. A supervisor may start the same command again. */
@@ -171,16 +172,11 @@ const awayMessages = /^(Connection terminated|timeout expired|Client has encount
 function awayCause(error: unknown): string | undefined {
   const code = driverCode(error)
   // A Unix socket that is not there yet.
-  if (code === 'ENOENT' && isOf(error, 'syscall', 'connect')) return code
+  if (code === 'ENOENT' && isRecord(error) && error['syscall'] === 'connect') return code
   if (code !== undefined) return awayCodes.test(code) ? code : undefined
   if (!(error instanceof Error) || !awayMessages.test(error.message)) return undefined
   return error.message.startsWith('timeout') ? 'ETIMEDOUT' : 'connection lost'
 }
-
-const isOf = (error: unknown, field: string, value: string) =>
-  error instanceof Error &&
-  field in error &&
-  Object.entries(error).some(([k, v]) => k === field && v === value)
 
 /** Refusals of a connection or a statement by SQLSTATE, each with what to do. */
 const refusals: ReadonlyArray<readonly [code: RegExp, message: string, remedy: string]> = [

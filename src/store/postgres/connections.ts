@@ -3,8 +3,8 @@ import { drizzle } from 'drizzle-orm/node-postgres'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import type { QueryExecutor } from '../engine/database.ts'
 import { coalesceWrites } from './coalesce-writes.ts'
-import { toConnectError } from '../engine/errors.ts'
-import { createPostgresSession, requireCommitted, type PostgresSession } from './session.ts'
+import { toConnectError, unavailable } from '../engine/errors.ts'
+import { abortedCode, createPostgresSession, type PostgresSession } from './session.ts'
 import { createPrimary } from './primary.ts'
 import type { OpenTransaction } from './transactions.ts'
 
@@ -146,7 +146,8 @@ export function connectPostgres(
         const committed = client.query('commit')
         session.defer(committed)
         await session.settle()
-        requireCommitted((await committed).command)
+        // The commit of an aborted transaction succeeds, but rolls it back.
+        if ((await committed).command !== 'COMMIT') throw unavailable(abortedCode)
       },
       async rollback() {
         try {

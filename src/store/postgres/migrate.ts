@@ -75,10 +75,6 @@ export async function readPostgresSchema(client: SqlClient): Promise<PostgresSch
   }
 }
 
-/** Lists the migrations applied to a PostgreSQL database, oldest first. @throws MigrationError as readPostgresSchema */
-export const readPostgresMigrations = async (client: SqlClient): Promise<AppliedMigration[]> =>
-  (await readPostgresSchema(client)).applied
-
 /**
  * Requires that this version may serve a database: a newer schema is served as long as it has everything that this version
  * uses.
@@ -149,7 +145,7 @@ export async function migratePostgres(
     const schema = await readPostgresSchema(client)
     return pendingPostgresMigrations(options.isMove ? { ...schema, isMoving: false } : schema, available)
   }
-  const isNew = (await readPostgresMigrations(client)).length === 0
+  const isNew = (await readPostgresSchema(client)).applied.length === 0
   const migrated: string[] = []
   // Most starts find nothing to do, with a role that must not change the schema.
   for (let pending = await readPending(); pending.length > 0; pending = await readPending()) {
@@ -161,7 +157,7 @@ export async function migratePostgres(
     else {
       const hasOldNodes = !isNew && scope !== undefined && scope.nodesFrom > 0
       if (next && hasOldNodes) {
-        await withRetries(client, () => announce(client, next))
+        await withRetries(client, () => record(client, next, false))
         onDrain?.(next.name)
         await Bun.sleep(drainMs)
       }
@@ -231,11 +227,7 @@ async function applyInTransaction(client: SqlClient, pending: Migration[], isNew
   return names
 }
 
-/** Makes nodes drain that do not know what a migration needs, before it is applied. */
-async function announce(client: SqlClient, migration: Migration): Promise<void> {
-  await record(client, migration, false)
-}
-
+/** @param isApplied false: nodes that do not know what the migration needs drain before it is applied */
 async function record(client: SqlClient, migration: Migration, isApplied: boolean): Promise<void> {
   const appliedAt = isApplied ? '(extract(epoch from clock_timestamp()) * 1000)::bigint' : 'null'
   await client.query(

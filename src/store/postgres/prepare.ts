@@ -1,5 +1,5 @@
 import type { Client } from 'pg'
-import { migratePostgres, readPostgresMigrations } from './migrate.ts'
+import { migratePostgres, readPostgresSchema } from './migrate.ts'
 import { OperationRefused } from '../data-dir/data-dir.ts'
 import { connectClient, connectTo, keepsStartupOptions, toStartError } from './connect.ts'
 import { withSnapshot } from './snapshot.ts'
@@ -62,7 +62,7 @@ export async function prepareSharedDatabase(options: PrepareOptions): Promise<Pr
     const isNamed = options.statements === 'named'
     if (isNamed) await withSecondClient(options, (other) => requireNamedStatements(client, other))
     // A migration would wait for a locked table silently.
-    const applied = await withSnapshot(client, () => readPostgresMigrations(client))
+    const { applied } = await withSnapshot(client, () => readPostgresSchema(client))
     if (options.mustExist) requireExisting(applied)
     const { isNew, migrated } = await migratePostgres(client, {
       migrate: options.migrate,

@@ -1,5 +1,5 @@
 import type { QueryExecutor } from '../engine/database.ts'
-import { driverCode, unavailable } from '../engine/errors.ts'
+import { driverCode } from '../engine/errors.ts'
 import { toJsonRows, type RowWrite } from '../engine/row-writes.ts'
 
 /** Runs a statement of SQL text, which is prepared, if it can be. */
@@ -62,15 +62,6 @@ export function createPostgresSession(executor: QueryExecutor, runSql: RunSql) {
 }
 
 /** The transaction was aborted by an earlier error. */
-const abortedCode = '25P02'
+export const abortedCode = '25P02'
 
 const isCause = (error: unknown) => driverCode(error) !== abortedCode
-
-/**
- * Checks the result of a commit: that of an aborted transaction succeeds, but rolls it back.
- *
- * @throws UNAVAILABLE nothing was written
- */
-export function requireCommitted(command: string | undefined): void {
-  if (command !== 'COMMIT') throw unavailable(abortedCode)
-}

@@ -69,8 +69,8 @@ export function createTransactions(begin: () => Promise<OpenTransaction>): RunTr
     }
   }
 
-  /** Runs a body in a transaction, and again if it lost to another one. */
-  const attempt: RunTransaction = async (body, bind) => {
+  // Again if it lost to another transaction.
+  return async (body, bind) => {
     for (let retries = 0, lostRaces = 0; ;) {
       try {
         return await runOnce(body, bind)
@@ -85,6 +85,4 @@ export function createTransactions(begin: () => Promise<OpenTransaction>): RunTr
       }
     }
   }
-
-  return attempt
 }

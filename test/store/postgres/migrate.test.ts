@@ -2,7 +2,6 @@ import { expect, test } from 'bun:test'
 import {
   migratePostgres,
   pendingPostgresMigrations,
-  readPostgresMigrations,
   readPostgresSchema,
 } from '../../../src/store/postgres/migrate.ts'
 import { migrationScope } from '../../../src/store/postgres/migration-scope.ts'
@@ -34,11 +33,11 @@ test('every migration from 0019 on declares how it gets along with older nodes',
 describeEachPostgres('migrating', (open, kind) => {
   test('creates the schema, and finds nothing to do the second time', async () => {
     const { client } = await open()
-    expect(await readPostgresMigrations(client)).toEqual([])
+    expect((await readPostgresSchema(client)).applied).toEqual([])
     const first = await migratePostgres(client, { migrate: false })
     expect(first).toEqual({ isNew: true, migrated: postgresMigrations.map(({ name }) => name) })
     expect(await migratePostgres(client, { migrate: false })).toEqual({ isNew: false, migrated: [] })
-    expect(await readPostgresMigrations(client)).toHaveLength(postgresMigrations.length)
+    expect((await readPostgresSchema(client)).applied).toHaveLength(postgresMigrations.length)
   })
 
   test('refuses a changed migration, an older schema without leave, and tables of another program', async () => {
@@ -63,7 +62,7 @@ describeEachPostgres('migrating', (open, kind) => {
     )
     expect(failure).toBeInstanceOf(MigrationError)
     expect(String(failure)).not.toContain('secret')
-    expect(await readPostgresMigrations(client)).toEqual([])
+    expect((await readPostgresSchema(client)).applied).toEqual([])
     await migratePostgres(client, { migrate: true })
   })
 
@@ -104,7 +103,7 @@ describeEachPostgres('migrating', (open, kind) => {
         `select indexdef from pg_indexes where indexname = 'projects_by_name'`,
       )
       expect(rows[0]?.indexdef).toEndWith('(name)')
-      expect(await readPostgresMigrations(client)).toHaveLength(available.length)
+      expect((await readPostgresSchema(client)).applied).toHaveLength(available.length)
     },
   )
 })
@@ -179,7 +178,7 @@ test.skipIf(!testPostgresUrl)('goes on after a migration that fails', async () =
   const broken = later('-- expand\nalter table nothing add column x text;\n', postgresMigrations.length + 1)
   const available = [...postgresMigrations, expand, broken]
   await expect(migratePostgres(database.client, { migrate: true, available })).rejects.toThrow(broken.name)
-  expect(await readPostgresMigrations(database.client)).toHaveLength(postgresMigrations.length + 1)
+  expect((await readPostgresSchema(database.client)).applied).toHaveLength(postgresMigrations.length + 1)
   const mended = available.with(postgresMigrations.length + 1, { ...broken, sql: '-- expand\nselect 1;\n' })
   expect((await migratePostgres(database.client, { migrate: true, available: mended })).migrated).toEqual([
     broken.name,
