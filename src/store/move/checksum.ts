@@ -1,3 +1,4 @@
+import type { Client } from 'pg'
 import type { MovedTable, Value } from './moved-tables.ts'
 
 /** Number of rows of a table, and the first 64 bits of the rows' MD5 sums, combined by XOR so that no order matters. */
@@ -30,20 +31,16 @@ const nullText = String.raw`\N`
 /** Writes a row for the checksum: its values with tabs between them. */
 export const rowText = (row: readonly Value[]) => row.map((value) => value ?? nullText).join('\t')
 
-/** SQL that computes the same from the rows of PostgreSQL. */
-export function tableSumSql({ name, columns }: MovedTable): string {
+/** Adds up the rows that PostgreSQL has. */
+export async function readTableSum(client: Client, { name, columns }: MovedTable): Promise<TableSum> {
   const values = columns.map((column) => `coalesce(${column}::text, '${nullText}')`).join(`, E'\\t', `)
-  return `select count(*)::text as rows,
-    coalesce(bit_xor(('x' || left(md5(concat(${values})), 16))::bit(64))::text, '') as bits from ${name}`
+  const result = await client.query<{ rows: string; bits: string }>(
+    `select count(*)::text as rows,
+       coalesce(bit_xor(('x' || left(md5(concat(${values})), 16))::bit(64))::text, '0') as bits from ${name}`,
+  )
+  const { rows, bits } = result.rows[0] ?? { rows: '0', bits: '0' }
+  return { rows: Number(rows), checksum: BigInt(`0b${bits}`).toString(16).padStart(16, '0') }
 }
-
-/** Reads the result of that SQL. */
-export const parseTableSum = ({ rows, bits }: { rows: string; bits: string }): TableSum => ({
-  rows: Number(rows),
-  checksum: BigInt(`0b${bits || '0'}`)
-    .toString(16)
-    .padStart(16, '0'),
-})
 
 /** Writes a row in the text format of COPY. @param text what rowText made of it */
 export function copyLine(row: readonly Value[], text: string): string {

@@ -3,23 +3,16 @@ import type { Client } from 'pg'
 import { idTime } from '../../domain/model/ids.ts'
 import type { MonthlyTable, PartitionedTable } from '../engine/database.ts'
 import { monthlyKeys, planEntries, planMonths, type PartitionPlan } from '../postgres/partitions.ts'
-import { copyLine, createTableSum, parseTableSum, rowText, tableSumSql, type TableSum } from './checksum.ts'
+import { copyLine, createTableSum, rowText, type TableSum } from './checksum.ts'
 import { copyIn } from './copy-in.ts'
 import type { MovedTable } from './moved-tables.ts'
 
-/** Tables of PostgreSQL that belong to its nodes or its schema, and are not replaced. */
-const keptTables = ['migrations']
-
-/** Reports the rows that were sent so far of a table. */
-type ReportRows = (rows: number) => void
-
-/** Empties all tables but the ones of the schema, and locks them until the transaction ends. */
+/** Empties all tables but `migrations`, and locks them until the transaction ends. */
 export async function emptyTables(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select c.relname as name from pg_class c
      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-       and c.relname <> all ($1) order by 1`,
-    [keptTables],
+       and c.relname <> 'migrations' order by 1`,
   )
   await client.query(`truncate ${rows.map(({ name }) => name).join()}`)
 }
@@ -40,8 +33,7 @@ export async function dropIndexes(client: Client): Promise<string[]> {
      from pg_index i join pg_class c on c.oid = i.indrelid
      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
        and not exists (select 1 from pg_constraint where conindid = i.indexrelid)
-       and c.relname <> all ($1)`,
-    [keptTables],
+       and c.relname <> 'migrations'`,
   )
   // Foreign keys need indexes, and so go first and come last.
   for (const { table, name } of keys) await client.query(`alter table ${table} drop constraint ${name}`)
@@ -74,8 +66,12 @@ export async function makePartitions(client: Client, source: SqliteConnection, n
   }
 }
 
-/** Loads the rows of a table. @returns what was sent */
-export async function loadTable(client: Client, table: MovedTable, report: ReportRows): Promise<TableSum> {
+/** Loads the rows of a table. @param report called with the rows that were sent so far @returns what was sent */
+export async function loadTable(
+  client: Client,
+  table: MovedTable,
+  report: (rows: number) => void,
+): Promise<TableSum> {
   const sum = createTableSum()
   function* lines() {
     for (const row of table.rows()) {
@@ -99,10 +95,4 @@ export async function analyzeTables(client: Client): Promise<void> {
      where relnamespace = current_schema()::regnamespace and relkind = 'r' and pg_relation_size(oid) > 0`,
   )
   await client.query(`analyze ${rows.map(({ name }) => name).join()}`)
-}
-
-/** Adds up the rows that PostgreSQL has. */
-export async function readTableSum(client: Client, table: MovedTable): Promise<TableSum> {
-  const { rows } = await client.query<{ rows: string; bits: string }>(tableSumSql(table))
-  return parseTableSum(rows[0] ?? { rows: '0', bits: '' })
 }

@@ -22,7 +22,7 @@ export type MovedTable = {
 export type Value = string | number | null
 
 /** Leases and circuits of the process that used the file; nodes make their own. */
-const leftOut = ['provider_circuits', 'leases', 'nodes']
+const leftOut = ['provider_circuits', 'leases']
 /** Facts about the SQLite file. */
 const ownMeta = ['phone_index_until', 'phone_key_deleted', 'moved_to', 'clean_stop']
 

@@ -1,6 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { Client } from 'pg'
-import { migratePostgres, movingKey, readPostgresSchema, type MigrateOptions } from '../postgres/migrate.ts'
+import { migratePostgres, movingKey, readPostgresSchema } from '../postgres/migrate.ts'
 import { sqliteMigrations } from '../engine/migration-files.ts'
 import { pendingMigrations } from '../engine/migrations.ts'
 import { readAppliedMigrations } from '../sqlite/migrate.ts'
@@ -9,7 +9,8 @@ import { OperationRefused, StartRefused } from '../data-dir/data-dir.ts'
 import { movedToKey, readMovedTo } from '../data-dir/moved.ts'
 import { readMeta, selectMeta, upsertMeta } from '../data-dir/data-keys.ts'
 import { requireOwnSchema } from '../data-dir/schema.ts'
-import { analyzeTables, dropIndexes, emptyTables, loadTable, makePartitions, readTableSum } from './load.ts'
+import { readTableSum } from './checksum.ts'
+import { analyzeTables, dropIndexes, emptyTables, loadTable, makePartitions } from './load.ts'
 import { listMovedTables, type MovedTable } from './moved-tables.ts'
 
 /** Progress of a move. `rows` of `rowsTotal` are sent, over all tables. */
@@ -184,8 +185,7 @@ async function requireOwner(client: Client): Promise<void> {
  * @throws OperationRefused another move has begun or ended meanwhile
  */
 async function prepareTarget(client: Client, id: string, moving: string | undefined): Promise<void> {
-  const options: MigrateOptions = { migrate: true, isMove: true }
-  await migratePostgres(client, options)
+  await migratePostgres(client, { migrate: true, isMove: true })
   await inTransaction(client, async () => {
     await client.query('lock table meta')
     if ((await readMoving(client)) !== moving) throw interruptedError()

@@ -113,7 +113,7 @@ export function pendingPostgresMigrations(
   return available.slice(schema.applied.length)
 }
 
-export type MigrateOptions = {
+type MigrateOptions = {
   /** False: refuse an older database. */
   migrate: boolean
   available?: Migration[]
