@@ -1,8 +1,8 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { Client } from 'pg'
 import { idTime } from '../../domain/model/ids.ts'
-import type { MonthlyTable, PartitionedTable } from '../engine/database.ts'
-import { monthlyKeys, planEntries, planMonths, type PartitionPlan } from '../postgres/partitions.ts'
+import type { PartitionedTable } from '../engine/database.ts'
+import { listMonthlyTables, planEntries, planMonths, type PartitionPlan } from '../postgres/partitions.ts'
 import { copyLine, createTableSum, rowText, type TableSum } from './checksum.ts'
 import { copyIn } from './copy-in.ts'
 import type { MovedTable } from './moved-tables.ts'
@@ -50,8 +50,7 @@ export async function makePartitions(client: Client, source: SqliteConnection, n
   const make = (table: PartitionedTable, { suffix, lower, upper }: PartitionPlan) =>
     client.query('select otpd_make_partition($1, $2, $3, $4)', [table, suffix, lower, upper])
   const first = (sql: string) => source.query(sql).values()[0] ?? []
-  // Its keys are those of the type.
-  for (const [table, key] of Object.entries(monthlyKeys) as Array<[MonthlyTable, string]>) {
+  for (const { table, key } of listMonthlyTables()) {
     const [oldest] = first(`select min(${key}) from ${table}`)
     const from = typeof oldest === 'string' ? idTime(oldest) : now
     for (const plan of planMonths(table, from, now)) await make(table, plan)

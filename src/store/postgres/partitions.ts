@@ -3,21 +3,18 @@ import { idTime, lowestId } from '../../domain/model/ids.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 import type { MonthlyTable, PartitionedTable, Partitions, QueryExecutor } from '../engine/database.ts'
 
-/** Tables in partitions of a month, and the prefix of the ids that tell the month of a row. */
+/** Tables in partitions of a month: the column that they are divided by, and the prefix of its ids, which tell the month. */
 const monthlyTables = {
-  otp_requests: 'otp',
-  otp_deliveries: 'otp',
-  webhook_deliveries: 'dlv',
-  webhook_attempts: 'dlv',
-} as const satisfies Record<MonthlyTable, string>
+  otp_requests: { key: 'id', prefix: 'otp' },
+  otp_deliveries: { key: 'request_id', prefix: 'otp' },
+  webhook_deliveries: { key: 'id', prefix: 'dlv' },
+  webhook_attempts: { key: 'delivery_id', prefix: 'dlv' },
+} as const satisfies Record<MonthlyTable, { key: string; prefix: string }>
 
-/** The tables in partitions of a month, with the column that they are divided by. */
-export const monthlyKeys: Readonly<Record<MonthlyTable, string>> = {
-  otp_requests: 'id',
-  otp_deliveries: 'request_id',
-  webhook_deliveries: 'id',
-  webhook_attempts: 'delivery_id',
-}
+/** Lists the tables in partitions of a month, with the column that they are divided by. */
+export const listMonthlyTables = () =>
+  // Its keys are those of the type.
+  (Object.keys(monthlyTables) as MonthlyTable[]).map((table) => ({ table, key: monthlyTables[table].key }))
 
 /** Tables whose partition is dropped with that of the table that their rows belong to. */
 const dependents: Partial<Record<PartitionedTable, PartitionedTable>> = {
@@ -40,7 +37,7 @@ export type PartitionPlan = { suffix: string; lower: string; upper: string }
 export function planMonth(table: MonthlyTable, time: number): PartitionPlan {
   const date = new Date(time)
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
-  const prefix = monthlyTables[table]
+  const { prefix } = monthlyTables[table]
   return {
     suffix: `${year}${String(month + 1).padStart(2, '0')}`,
     lower: lowestId(prefix, Date.UTC(year, month)),
@@ -107,12 +104,11 @@ async function findMissing(
   executor: QueryExecutor,
   now: number,
 ): Promise<{ table: PartitionedTable; plan: PartitionPlan } | undefined> {
-  // Its keys are those of the type.
-  for (const table of Object.keys(monthlyTables) as MonthlyTable[]) {
+  for (const { table, key: column } of listMonthlyTables()) {
     const existing = new Set((await listPartitions(executor, table)).map(({ suffix }) => suffix))
     const missing = planMonths(table, now, now).find(({ suffix }) => !existing.has(suffix))
     if (missing) return { table, plan: missing }
-    const key = sql.identifier(monthlyKeys[table])
+    const key = sql.identifier(column)
     const [first] = await executor
       .select({ key: sql<string | null>`key` })
       .from(sql`(select min(${key}) as key from ${sql.identifier(`${table}_rest`)}) as first`)
@@ -153,7 +149,7 @@ async function isOld(
   { lower, upper }: PartitionPlan,
   until: number,
 ): Promise<boolean> {
-  if (table !== 'events') return upper <= lowestId(monthlyTables[table], Math.max(0, until - slackMs))
+  if (table !== 'events') return upper <= lowestId(monthlyTables[table].prefix, Math.max(0, until - slackMs))
   // The log is in the order of time.
   const [entry] = await executor.select({ at: sql<string | null>`at`, isFull: sql<boolean>`is_full` }).from(
     sql`(select
