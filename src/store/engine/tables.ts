@@ -5,7 +5,6 @@ import { defineAlertsTables } from './tables/alerts.ts'
 import { defineAppsTables } from './tables/apps.ts'
 import { defineDeliveryTables } from './tables/deliveries.ts'
 import { defineOtpTables } from './tables/otp.ts'
-import { defineRouteTables } from './tables/routes.ts'
 import { definePagesTables } from './tables/pages.ts'
 import { defineLogTables } from './tables/log.ts'
 import { defineLimitsTables } from './tables/limits.ts'
@@ -61,7 +60,6 @@ export function defineTables(c: ColumnKit) {
     ...definePagesTables(c),
     ...defineDeliveryTables(c),
     ...defineOtpTables(c),
-    ...defineRouteTables(c),
     ...defineLogTables(c),
     ...defineLimitsTables(c),
   }

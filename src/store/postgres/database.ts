@@ -12,7 +12,6 @@ import { createErrorConverter } from '../engine/errors.ts'
 import { partitions } from './partitions.ts'
 import { defineTables } from '../engine/tables.ts'
 import { defineAdmissionTable } from '../engine/tables/limits.ts'
-import { defineNodeTable } from '../engine/tables/nodes.ts'
 import { systemWorld } from '../../world/system.ts'
 
 const words = customType<{ data: readonly string[] | null; driverData: string | null }>({
@@ -26,7 +25,7 @@ const words = customType<{ data: readonly string[] | null; driverData: string | 
  * The columns of `sqliteColumns` for PostgreSQL. The assertion is sound because each kind has the same JavaScript value
  * in both.
  */
-const postgresColumns = {
+export const postgresColumns = {
   table: pgTable,
   text: (name: string) => text(name),
   integer: (name: string) => integer(name),
@@ -35,9 +34,6 @@ const postgresColumns = {
   words,
   shortIds: words,
 } as unknown as ColumnKit
-
-/** Rows of the nodes that share a database. */
-export const nodeTable = defineNodeTable(postgresColumns)
 
 /** Opens a migrated PostgreSQL database. Connections are made when they are needed. */
 export function openPostgres(url: string, options: Partial<PostgresOptions> = {}): Database {

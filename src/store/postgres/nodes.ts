@@ -2,21 +2,23 @@ import { and, eq, lt } from 'drizzle-orm'
 import type { Database } from '../engine/database.ts'
 import { onTable } from '../engine/on-table.ts'
 import { query } from '../engine/sql-steps.ts'
-import { nodeTable as nodes } from './database.ts'
+import { postgresColumns as c } from './database.ts'
 
-/** A node that serves the database, or has done so. */
-export type NodeRow = {
-  name: string
+/** Nodes that serve the database, or have done so. SQLite has one, and no table of them. */
+const nodes = c.table('nodes', {
+  name: c.text('name').primaryKey(),
   /** Tells two processes of one name apart. */
-  process: string
-  version: string
+  process: c.text('process').notNull(),
+  version: c.text('version').notNull(),
   /** Keyed hash of the settings that all nodes should share. */
-  configuration: string
+  configuration: c.text('configuration').notNull(),
   /** Record of the server, as JSON without secrets. */
-  settings: string
-  startedAt: number
-  seenAt: number
-}
+  settings: c.text('settings').notNull(),
+  startedAt: c.timestampMs('started_at').notNull(),
+  seenAt: c.timestampMs('seen_at').notNull(),
+})
+
+export type NodeRow = typeof nodes.$inferSelect
 
 /** How often a node renews its row, in milliseconds. */
 export const nodeRenewMs = 10_000

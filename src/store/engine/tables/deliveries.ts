@@ -4,7 +4,7 @@ import type { RelayedMessage, RelayOutcome } from '../../../domain/model/relayed
 import type { ColumnKit } from './columns.ts'
 import type { Channel, Environment } from '../../../shared/otp-values.ts'
 
-/** Messages that providers get, with receipts that came early, and providers whose circuit is open. */
+/** Messages that providers get, receipts that came early, providers whose circuit is open, and statistics of routes. */
 export function defineDeliveryTables(c: ColumnKit) {
   const messages = c.table('otp_deliveries', {
     requestId: c.text('request_id').notNull(),
@@ -62,5 +62,15 @@ export function defineDeliveryTables(c: ColumnKit) {
     chargedPrice: c.timestampMs('charged_price'),
   })
 
-  return { messages, providerCircuits, earlyReceipts, relayedMessages }
+  const routeStatistics = c.table('route_statistics', {
+    cell: c.text('cell').primaryKey(),
+    outcomes: c.integer('outcomes').notNull(),
+    verified: c.integer('verified').notNull(),
+    at: c.timestampMs('counted_at').notNull(),
+    verifiedSentAt: c.timestampMs('verified_sent_at').notNull(),
+    silentSince: c.timestampMs('silent_since').notNull(),
+    updatedAt: c.timestampMs('updated_at').notNull(),
+  })
+
+  return { messages, providerCircuits, earlyReceipts, relayedMessages, routeStatistics }
 }
