@@ -1,8 +1,9 @@
 import { and, gt, isNotNull, max, or, sql } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import type { PhoneUsage } from '../domain/model/phone-record.ts'
+import type { PhoneRecord, PhoneUsage } from '../domain/model/phone-record.ts'
 import type { DeadlineStore } from '../domain/store/clock-rollback.ts'
 import { totpStep } from '../domain/model/totp.ts'
+import { mapProperties } from '../shared/fields.ts'
 import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
 import { createPhoneStore } from './phones.ts'
@@ -48,12 +49,9 @@ export function createDeadlineStore(connection: Connection): DeadlineStore {
     for (const { hash } of ahead) {
       const record = await store.find(hash)
       if (!record) continue
-      const { device, network, stranger } = record.usages
-      const usages = {
-        device: rollBack(device, rollbackMs, now),
-        network: rollBack(network, rollbackMs, now),
-        stranger: rollBack(stranger, rollbackMs, now),
-      }
+      const usages: PhoneRecord['usages'] = mapProperties(record.usages, (usage) =>
+        rollBack(usage, rollbackMs, now),
+      )
       const handle = await store.load(hash, record)
       await store.save(handle, { ...record, usages, lastSentAt: Math.min(record.lastSentAt, now) })
     }

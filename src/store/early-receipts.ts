@@ -37,19 +37,16 @@ export function createEarlyReceiptStore({ database, executor }: Connection): Ear
 
   return {
     async put(provider, receipt, now) {
-      const values = {
-        ...toKey({ ...receipt, provider }),
-        status: receipt.status,
-        failure: receipt.failure && JSON.stringify(receipt.failure),
-        receivedAt: now,
-        charge: receipt.charge ?? null,
-      }
-      const { status, failure, receivedAt, charge } = values
-      await rows.put(values, {
-        target: [receipts.provider, receipts.messageId, receipts.requestId],
-        set: { status, failure, receivedAt, charge },
-        setWhere: status === 'sent' ? eq(receipts.status, 'sent') : undefined,
-      })
+      const { status, failure, charge = null } = receipt
+      const values = { status, failure: failure && JSON.stringify(failure), receivedAt: now, charge }
+      await rows.put(
+        { ...toKey({ ...receipt, provider }), ...values },
+        {
+          target: [receipts.provider, receipts.messageId, receipts.requestId],
+          set: values,
+          setWhere: status === 'sent' ? eq(receipts.status, 'sent') : undefined,
+        },
+      )
     },
 
     async find(key, since) {

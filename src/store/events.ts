@@ -33,13 +33,13 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
     if (!counter) throw new Error('the counter of log entries is missing')
     return counter.value
   }
-  type PageFilter = OwnerShortId & Omit<LogQuery, 'appId'>
+  type PageFilter = OwnerShortId & Omit<LogQuery, 'appId' | 'types'> & { type: LogType | undefined }
   // PostgreSQL
   const listPage = prepareFiltered(
     database,
-    ({ types, limit, beforeSeq, afterSeq, environment, ...owner }: FilterPlaceholders<PageFilter>) => {
+    ({ type, limit, beforeSeq, afterSeq, environment, ...owner }: FilterPlaceholders<PageFilter>) => {
       const isListed = and(
-        types && sql`${events.type} in ${types}`,
+        type && eq(events.type, type),
         // Keyset pagination: only rows older than the last page's, or newer when reading forward.
         beforeSeq && lt(events.seq, beforeSeq),
         afterSeq && gt(events.seq, afterSeq),
@@ -73,20 +73,20 @@ export function createEventStore(connection: Connection, needs: AppendNeeds): Ev
   const changeEntryLists = createEntryLists(connection)
 
   /** Loads a page on PostgreSQL: one type at a time, each in the order of its index. */
-  async function loadPage(developerId: string, { appId, ...query }: LogQuery) {
+  async function loadPage(developerId: string, { appId, types: all, ...query }: LogQuery) {
     const owner = { developerId, appId }
     const { environment } = query
     if (appId !== undefined && environment !== undefined && (await findEnvironment(appId)) !== environment)
       return []
     const isAscending = query.afterSeq !== undefined
     const filter = { ...query, ...ownerShortId(database, owner) }
-    const types = query.types ?? [undefined]
+    const types = all ?? [undefined]
     // Each of several queries sees other commits. A page with a new entry of one type could lack one of another type before
     // it, which a reader that continues after the page would never see; so it ends where all queries see the log.
     const newest = types.length > 1 ? await newestSeq() : Infinity
     if (!isAscending && newest < Infinity)
       filter.beforeSeq = Math.min(query.beforeSeq ?? Infinity, newest + 1)
-    const pages = types.map((type) => listPage({ ...filter, types: type && [type] }))
+    const pages = types.map((type) => listPage({ ...filter, type }))
     const rows = onlyOwn((await Promise.all(pages)).flat(), owner) ?? []
     const sorted = rows
       .filter(({ seq }) => seq <= newest)

@@ -36,13 +36,8 @@ type PageFilter = OwnerShortId & {
   before: string | undefined
   limit: number
 }
-type OverdueFilter = OwnerShortId & {
-  environment: Environment | undefined
-  now: number
-  before: string | undefined
-  limit: number
-}
-type IdsFilter = { ids: string; status: OtpStatus | undefined; pendingAt: number | undefined }
+type OverdueFilter = Omit<PageFilter, 'status' | 'pendingAt'> & { now: number }
+type IdsFilter = Pick<PageFilter, 'status' | 'pendingAt'> & { ids: string }
 
 /** Stores OTP requests. */
 export function createOtpRequestStore(connection: Connection): OtpRequestStore {
