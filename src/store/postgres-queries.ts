@@ -6,6 +6,7 @@ import { messageSettings, developerColumns, type CallerRow } from './application
 import { isInPhoneList } from './request-links.ts'
 import { selectAnyBudget } from './check-budgets.ts'
 import type { Connection } from './engine/connection.ts'
+import type { Preparable } from './engine/database.ts'
 import { idempotencyRow, openAnswer } from './idempotency.ts'
 import { createRuleLookup, type RuleCache } from './list-rules.ts'
 import { toMessage } from './messages.ts'
@@ -30,52 +31,26 @@ export function createLoadQueries(connection: Connection, ruleCache: RuleCache) 
   const { webhookEndpoints: endpoints, counters, guardRules, relayedMessages, otpSessions } = tables
   if (!postgres) throw new Error('groups of calls are read on PostgreSQL only')
 
-  const lockApplications = database.prepare(() =>
-    executor
-      .select({
-        id: applications.id,
-        status: applications.status,
-        credentialsVersion: applications.credentialsVersion,
-        otpTtlSeconds: applications.otpTtlSeconds,
-        countries: applications.countries,
-        ...messageSettings(applications),
-        ...developerColumns(tables),
-        rulesVersion: sql<
-          number | null
-        >`(select ${guardRules.version} from ${guardRules} where ${guardRules.developerId} = ${applications}.developer_id)`,
-      })
-      .from(applications)
-      .where(isAny(applications.id, 'ids'))
-      .orderBy(locking(applications.id)),
-  )
-  /** The requests, and those before them in the lists of their phones. */
+  /** Prepares the look-up of rows by keys. @param toEntry returns the key of a row, and what it has */
+  function lookUp<Row, V>(select: () => Preparable<Row[]>, toEntry: (row: Row) => readonly [string, V]) {
+    const query = database.prepare(select)
+    return async (keys: readonly string[]) => new Map((await query({ keys })).map(toEntry))
+  }
+  const toRequest = (row: typeof otpRequests.$inferSelect) => [row.id, toOtpRequest(sealing, row)] as const
+  const toPhone = (row: typeof phones.$inferSelect) => [row.phoneHash, toLoadedPhone(sealing, row)] as const
+  const selectPhones = () => executor.select().from(phones).where(isAny(phones.phoneHash))
+
   const findLists = database.prepare(() => {
     const count = sql`${sql.placeholder('count')}::int`
-    const isListed = isInPhoneList(database.tables, isAny(otpRequests.id, 'ids'), count)
+    const isListed = isInPhoneList(database.tables, isAny(otpRequests.id), count)
     return executor.select().from(otpRequests).where(isListed)
   })
-  const lockRequests = database.prepare(() =>
-    executor.select().from(otpRequests).where(isAny(otpRequests.id, 'ids')).orderBy(locking(otpRequests.id)),
-  )
   const lockMessages = database.prepare(() =>
     executor
       .select()
       .from(messages)
-      .where(isAny(messages.requestId, 'ids'))
+      .where(isAny(messages.requestId))
       .orderBy(messages.requestId, locking(messages.messageNumber)),
-  )
-  const selectPhones = () => executor.select().from(phones).where(isAny(phones.phoneHash, 'hashes'))
-  const findPhones = database.prepare(selectPhones)
-  const lockPhones = database.prepare(() => selectPhones().orderBy(locking(phones.phoneHash)))
-  const lockRelayed = database.prepare(() =>
-    executor
-      .select()
-      .from(relayedMessages)
-      .where(isAny(relayedMessages.id, 'ids'))
-      .orderBy(locking(relayedMessages.id)),
-  )
-  const lockSessions = database.prepare(() =>
-    executor.select().from(otpSessions).where(isAny(otpSessions.id, 'ids')).orderBy(locking(otpSessions.id)),
   )
   const findAnswers = database.prepare(() => {
     const { caller, route, key } = idempotencyKeys
@@ -86,62 +61,76 @@ export function createLoadQueries(connection: Connection, ruleCache: RuleCache) 
       .where(sql`(${caller}, ${route}, ${key}) in (${scopes})`)
   })
   const readUsages = createUsageQuery(connection, postgres.admissionTable)
-  const subscribers = (owner: SQLiteColumn) =>
-    database.prepare(() =>
+  function subscribersOf(owner: SQLiteColumn) {
+    const query = database.prepare(() =>
       executor
         .select({ owner, id: endpoints.id, events: endpoints.events })
         .from(endpoints)
-        .where(isAny(owner, 'ids'))
+        .where(isAny(owner))
         .orderBy(endpoints.id),
     )
-  const subscribersOfApplications = subscribers(endpoints.appId)
-  const subscribersOfDevelopers = subscribers(endpoints.developerId)
+    return async (keys: readonly string[]) => groupByOwner(await query({ keys }))
+  }
   const readTime = database.prepare(() =>
     executor
       .select({ now: sql<string>`${readLoadTime}` })
       .from(counters)
       .where(sql`${counters.name} = 'event_seq'`),
   )
-
-  const findOwners = database.prepare(() =>
-    executor.select().from(developers).where(isAny(developers.virtualPhone, 'numbers')),
-  )
   const findAnyBudget = database.prepare(() => selectAnyBudget(connection))
 
-  const byId = (rows: Awaited<ReturnType<typeof lockRequests>>) =>
-    new Map(rows.map((row) => [row.id, toOtpRequest(sealing, row)]))
-  const byHash = (rows: Awaited<ReturnType<typeof findPhones>>) =>
-    new Map(rows.map((row) => [row.phoneHash, toLoadedPhone(sealing, row)]))
-
   return {
-    async credentials(ids: readonly string[]): Promise<Map<string, CallerRow>> {
-      return new Map((await lockApplications({ ids })).map((row) => [row.id, row]))
-    },
+    credentials: lookUp(
+      () =>
+        executor
+          .select({
+            id: applications.id,
+            status: applications.status,
+            credentialsVersion: applications.credentialsVersion,
+            otpTtlSeconds: applications.otpTtlSeconds,
+            countries: applications.countries,
+            ...messageSettings(applications),
+            ...developerColumns(tables),
+            rulesVersion: sql<
+              number | null
+            >`(select ${guardRules.version} from ${guardRules} where ${guardRules.developerId} = ${applications}.developer_id)`,
+          })
+          .from(applications)
+          .where(isAny(applications.id))
+          .orderBy(locking(applications.id)),
+      (row): [string, CallerRow] => [row.id, row],
+    ),
 
-    sessions: async (ids: readonly string[]) =>
-      new Map(
-        (await lockSessions({ ids })).flatMap((row) => {
-          const session = toSession(sealing, row)
-          return session ? [[row.id, session] as const] : []
-        }),
-      ),
+    sessions: lookUp(
+      () => executor.select().from(otpSessions).where(isAny(otpSessions.id)).orderBy(locking(otpSessions.id)),
+      (row) => [row.id, toSession(sealing, row)],
+    ),
 
-    requests: async (ids: readonly string[]) => byId(await lockRequests({ ids })),
+    requests: lookUp(
+      () => executor.select().from(otpRequests).where(isAny(otpRequests.id)).orderBy(locking(otpRequests.id)),
+      toRequest,
+    ),
     /** Also reads the requests before each of them in the list of its phone. @param count of each list */
-    requestsWithoutLock: async (ids: readonly string[], count: number) =>
-      byId(await findLists({ ids, count })),
+    requestsWithoutLock: async (keys: readonly string[], count: number) =>
+      new Map((await findLists({ keys, count })).map(toRequest)),
 
-    relayed: async (ids: readonly string[]) =>
-      new Map((await lockRelayed({ ids })).map((row) => [row.id, toRelayedMessage(sealing, row)])),
+    relayed: lookUp(
+      () =>
+        executor
+          .select()
+          .from(relayedMessages)
+          .where(isAny(relayedMessages.id))
+          .orderBy(locking(relayedMessages.id)),
+      (row) => [row.id, toRelayedMessage(sealing, row)],
+    ),
 
     /** Messages by request, oldest first. */
-    async messages(ids: readonly string[]) {
-      return Map.groupBy((await lockMessages({ ids })).map(toMessage), ({ requestId }) => requestId)
-    },
+    messages: async (keys: readonly string[]) =>
+      Map.groupBy((await lockMessages({ keys })).map(toMessage), ({ requestId }) => requestId),
 
     /** Records by hash. A record that is missing cannot be locked: the first of two transactions that add it wins. */
-    phones: async (hashes: readonly string[]) => byHash(await lockPhones({ hashes })),
-    phonesWithoutLock: async (hashes: readonly string[]) => byHash(await findPhones({ hashes })),
+    phones: lookUp(() => selectPhones().orderBy(locking(phones.phoneHash)), toPhone),
+    phonesWithoutLock: lookUp(selectPhones, toPhone),
 
     /** Answers by `idempotencyRow`. */
     async answers(scopes: readonly IdempotencyScope[]) {
@@ -159,16 +148,17 @@ export function createLoadQueries(connection: Connection, ruleCache: RuleCache) 
       return new Map(usages.map((usage, index) => [limitKey(limits[index] as RateLimit), usage]))
     },
 
-    subscribers: async (ids: readonly string[]) => groupByOwner(await subscribersOfApplications({ ids })),
-    subscribersOfDevelopers: async (ids: readonly string[]) =>
-      groupByOwner(await subscribersOfDevelopers({ ids })),
+    subscribers: subscribersOf(endpoints.appId),
+    subscribersOfDevelopers: subscribersOf(endpoints.developerId),
 
     /** Returns the rules of a developer. @param version of them, as their row has it now */
     rules: createRuleLookup(connection, ruleCache),
 
     /** Ids of developers by their virtual numbers. */
-    virtualPhoneOwners: async (numbers: readonly string[]) =>
-      new Map((await findOwners({ numbers })).map(({ virtualPhone, id }) => [virtualPhone ?? '', id])),
+    virtualPhoneOwners: lookUp(
+      () => executor.select().from(developers).where(isAny(developers.virtualPhone)),
+      ({ virtualPhone, id }) => [virtualPhone, id],
+    ),
 
     /** Tells whether a budget of 0.1.0 is left. */
     hasOldBudgets: async () => (await findAnyBudget()).length > 0,
@@ -188,7 +178,7 @@ export const limitKey = (limit: RateLimit) => `${limiterKey(limit)} ${limit.limi
 
 const texts = (name: string) => sql`${sql.placeholder(name)}::text[]`
 
-const isAny = (column: SQLiteColumn, name: string) => sql`${column} = any(${texts(name)})`
+const isAny = (column: SQLiteColumn) => sql`${column} = any(${texts('keys')})`
 
 /** Ends an `order by`, and locks the rows in that order. */
 const locking = (column: SQLiteColumn) => sql`${column} for no key update`
