@@ -76,13 +76,14 @@ async function tryConnect(
   let failure: unknown
   for (const host of hosts) {
     try {
-      const client = await tryHost(host, settings)
-      if (hosts.length === 1 || (await takesWrites(client))) return await checked(client, check)
-      await client.end()
-      failure = new DatabaseUnreachable(
-        'no server of the database takes writes',
-        'Promote one of them, or name the primary server in the URL too.',
-      )
+      return await tryHost(host, settings, async (client) => {
+        if (hosts.length > 1 && !(await takesWrites(client)))
+          throw new DatabaseUnreachable(
+            'no server of the database takes writes',
+            'Promote one of them, or name the primary server in the URL too.',
+          )
+        await check(client)
+      })
     } catch (error) {
       failure = error
     }
@@ -90,17 +91,11 @@ async function tryConnect(
   throw failure
 }
 
-async function checked(client: Client, check: (client: Client) => Promise<void>): Promise<Client> {
-  try {
-    await check(client)
-    return client
-  } catch (error) {
-    await client.end().catch(() => {})
-    throw error
-  }
-}
-
-async function tryHost(url: string, settings: ConnectionSettings): Promise<Client> {
+async function tryHost(
+  url: string,
+  settings: ConnectionSettings,
+  check: (client: Client) => Promise<void>,
+): Promise<Client> {
   const client = new Client({
     connectionString: url,
     ...settings,
@@ -115,6 +110,7 @@ async function tryHost(url: string, settings: ConnectionSettings): Promise<Clien
   client.on('error', () => {})
   try {
     await client.connect()
+    await check(client)
     return client
   } catch (error) {
     await client.end().catch(() => {})
