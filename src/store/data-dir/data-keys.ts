@@ -38,15 +38,17 @@ export const upsertMeta = (name: string, value: string) =>
     value,
   )
 
+/** Lists the check values of the master keys that wrap data keys. */
+export const listMasterKeys = () =>
+  query<{ check: string }>('select distinct master_key as "check" from data_keys')
+
 /**
  * Lists the check values of the master keys that open a database: two while one replaces the other, one for a database of
  * 0.1.0, none for a new one.
  */
 export function listMasterKeyChecks(connection: SqliteConnection): string[] {
   if (hasTable(connection, 'data_keys')) {
-    const rows = connection
-      .query<{ check: string }, []>('select distinct master_key as "check" from data_keys')
-      .all()
+    const rows = runOnSqlite(connection, listMasterKeys())
     if (rows.length > 0) return rows.map(({ check }) => check)
   }
   const check = hasTable(connection, 'meta') ? readMeta(connection, 'master_key_check') : null

@@ -4,6 +4,7 @@ import { query, type SqlSteps } from '../engine/sql-steps.ts'
 import { listHeads } from './audit-verification.ts'
 import { OperationRefused, StartRefused } from './data-dir.ts'
 import {
+  listMasterKeys,
   nextDataKeys,
   readDataKeys,
   selectMeta,
@@ -152,7 +153,3 @@ export function* requireSingleKey(...known: Uint8Array[]): SqlSteps<void> {
     'Finish that first: otpd admin rotate-master-key --finish',
   )
 }
-
-/** Lists the check values of the master keys that wrap data keys. */
-export const listMasterKeys = () =>
-  query<{ check: string }>('select distinct master_key as "check" from data_keys')
