@@ -17,7 +17,7 @@ const exceptions = [
   { path: '/src/metrics/metrics.ts', linesMax: 130, reason: 'declares metrics' },
   { path: '/src/server/', linesMax: 150, reason: 'creates the parts of a server, each from those before it' },
   { path: '/src/store/analytics.ts', linesMax: 71, reason: 'declares statements' },
-  { path: '/src/store/engine/tables/', linesMax: 162, reason: 'declares tables, one column a line' },
+  { path: '/src/store/engine/tables/', linesMax: 114, reason: 'declares tables, one column a line' },
   { path: '/src/store/sealing.ts', linesMax: 86, reason: 'declares statements for each sealed column' },
 ]
 

@@ -13,56 +13,48 @@ import { defineLimitsTables } from './tables/limits.ts'
  * Defines every table once, for both databases, with the columns that queries name. Constraints and indexes are only in
  * migrations/.
  */
-export function defineTables(c: ColumnKit) {
-  const meta = c.table('meta', { name: c.text('name').primaryKey(), value: c.text('value').notNull() })
+export const defineTables = (c: ColumnKit) => ({
+  meta: c.table('meta', { name: c.text('name').primaryKey(), value: c.text('value').notNull() }),
 
-  const counters = c.table('counters', {
-    name: c.text('name').primaryKey(),
-    value: c.timestampMs('value').notNull(),
-  })
-
-  const retentionCheckpoints = c.table('retention_marks', {
-    scan: c.text('walk').primaryKey(),
-    checkpoint: c.text('position').notNull(),
-  })
-
-  const dataKeys = c.table('data_keys', {
+  dataKeys: c.table('data_keys', {
     masterKey: c.text('master_key').notNull(),
     purpose: c.text('purpose').notNull().$type<Purpose>(),
     version: c.integer('version').notNull(),
     wrapped: c.text('wrapped').notNull(),
     createdAt: c.timestampMs('created_at').notNull(),
-  })
+  }),
 
-  const backfills = c.table('key_walks', {
+  backfills: c.table('key_walks', {
     backfill: c.text('walk').primaryKey(),
     version: c.integer('version').notNull(),
     position: c.text('position'),
-  })
+  }),
 
-  const leases = c.table('leases', {
+  leases: c.table('leases', {
     name: c.text('name').primaryKey(),
     owner: c.text('owner').notNull(),
     until: c.timestampMs('until').notNull(),
     epoch: c.integer('epoch').notNull(),
-  })
+  }),
 
-  return {
-    meta,
-    dataKeys,
-    backfills,
-    leases,
-    counters,
-    retentionCheckpoints,
-    ...defineAccountsTables(c),
-    ...defineAlertsTables(c),
-    ...defineAppsTables(c),
-    ...definePagesTables(c),
-    ...defineDeliveryTables(c),
-    ...defineOtpTables(c),
-    ...defineLogTables(c),
-    ...defineLimitsTables(c),
-  }
-}
+  counters: c.table('counters', {
+    name: c.text('name').primaryKey(),
+    value: c.timestampMs('value').notNull(),
+  }),
+
+  retentionCheckpoints: c.table('retention_marks', {
+    scan: c.text('walk').primaryKey(),
+    checkpoint: c.text('position').notNull(),
+  }),
+
+  ...defineAccountsTables(c),
+  ...defineAlertsTables(c),
+  ...defineAppsTables(c),
+  ...definePagesTables(c),
+  ...defineDeliveryTables(c),
+  ...defineOtpTables(c),
+  ...defineLogTables(c),
+  ...defineLimitsTables(c),
+})
 
 export type Tables = ReturnType<typeof defineTables>

@@ -1,8 +1,8 @@
 import type { ColumnKit } from './columns.ts'
 
 /** Developers, their accounts and sessions, and the audit log. */
-export function defineAccountsTables(c: ColumnKit) {
-  const developers = c.table('developers', {
+export const defineAccountsTables = (c: ColumnKit) => ({
+  developers: c.table('developers', {
     id: c.text('id').primaryKey(),
     issuer: c.text('issuer'),
     subject: c.text('subject'),
@@ -15,57 +15,57 @@ export function defineAccountsTables(c: ColumnKit) {
     tokensValidFrom: c.timestampMs('tokens_valid_from').notNull(),
     createdAt: c.timestampMs('created_at').notNull(),
     updatedAt: c.timestampMs('updated_at').notNull(),
-  })
+  }),
 
-  const accounts = c.table('accounts', {
+  accounts: c.table('accounts', {
     developerId: c.text('developer_id').primaryKey(),
     email: c.text('email').notNull(),
     passwordHash: c.text('password_hash').notNull(),
     failedLogins: c.integer('failed_logins').notNull().default(0),
     createdAt: c.timestampMs('created_at').notNull(),
     updatedAt: c.timestampMs('updated_at').notNull(),
-  })
+  }),
 
-  const loginFailures = c.table('login_failures', {
+  loginFailures: c.table('login_failures', {
     network: c.text('network').notNull(),
     account: c.text('account').notNull(),
     seq: c.timestampMs('seq').notNull(),
     at: c.timestampMs('at').notNull(),
-  })
+  }),
 
-  const loginCounters = c.table('login_counters', {
+  loginCounters: c.table('login_counters', {
     subject: c.text('subject').primaryKey(),
     failures: c.integer('failures').notNull(),
     at: c.timestampMs('at').notNull(),
-  })
+  }),
 
-  const loginNetworks = c.table('login_networks', {
+  loginNetworks: c.table('login_networks', {
     developerId: c.text('developer_id').notNull(),
     network: c.text('network').notNull(),
     at: c.timestampMs('at').notNull(),
-  })
+  }),
 
-  const totpSecrets = c.table('totp_secrets', {
+  totpSecrets: c.table('totp_secrets', {
     developerId: c.text('developer_id').primaryKey(),
     secret: c.text('secret').notNull(),
     lastStep: c.timestampMs('last_step').notNull().default(0),
     createdAt: c.timestampMs('created_at').notNull(),
     confirmedAt: c.timestampMs('confirmed_at'),
-  })
+  }),
 
-  const recoveryCodes = c.table('recovery_codes', {
+  recoveryCodes: c.table('recovery_codes', {
     developerId: c.text('developer_id').notNull(),
     hash: c.text('hash').notNull(),
-  })
+  }),
 
-  const setupTokens = c.table('setup_tokens', {
+  setupTokens: c.table('setup_tokens', {
     hash: c.text('hash').primaryKey(),
     first: c.integer('first').notNull(),
     createdAt: c.timestampMs('created_at').notNull(),
     expiresAt: c.timestampMs('expires_at').notNull(),
-  })
+  }),
 
-  const refreshTokens = c.table('refresh_tokens', {
+  refreshTokens: c.table('refresh_tokens', {
     hash: c.text('hash').primaryKey(),
     family: c.text('family').notNull(),
     developerId: c.text('developer_id').notNull(),
@@ -73,9 +73,9 @@ export function defineAccountsTables(c: ColumnKit) {
     expiresAt: c.timestampMs('expires_at').notNull(),
     usedAt: c.timestampMs('used_at'),
     sessionEndsAt: c.timestampMs('session_ends_at').notNull(),
-  })
+  }),
 
-  const apiTokens = c.table('api_tokens', {
+  apiTokens: c.table('api_tokens', {
     id: c.text('id').primaryKey(),
     developerId: c.text('developer_id').notNull(),
     name: c.text('name').notNull(),
@@ -86,17 +86,17 @@ export function defineAccountsTables(c: ColumnKit) {
     createdAt: c.timestampMs('created_at').notNull(),
     expiresAt: c.timestampMs('expires_at'),
     lastUsedAt: c.timestampMs('last_used_at'),
-  })
+  }),
 
-  const signingKeys = c.table('signing_keys', {
+  signingKeys: c.table('signing_keys', {
     kid: c.text('kid').primaryKey(),
     publicJwk: c.text('public_jwk').notNull(),
     privateKey: c.text('private_key').notNull(),
     createdAt: c.timestampMs('created_at').notNull(),
     retiredAt: c.timestampMs('retired_at'),
-  })
+  }),
 
-  const auditEntries = c.table('audit_entries', {
+  auditEntries: c.table('audit_entries', {
     id: c.text('id').primaryKey(),
     developerId: c.text('developer_id'),
     action: c.text('action').notNull(),
@@ -113,9 +113,9 @@ export function defineAccountsTables(c: ColumnKit) {
     position: c.integer('position').notNull(),
     hash: c.text('hash').notNull(),
     witness: c.text('witness'),
-  })
+  }),
 
-  const auditChains = c.table('audit_chains', {
+  auditChains: c.table('audit_chains', {
     chain: c.text('chain').primaryKey(),
     entries: c.integer('entries').notNull(),
     lastHash: c.text('last_hash').notNull(),
@@ -125,21 +125,5 @@ export function defineAccountsTables(c: ColumnKit) {
     startedAt: c.timestampMs('started_at').notNull(),
     keyVersion: c.integer('key_version').notNull(),
     mac: c.text('mac').notNull(),
-  })
-
-  return {
-    developers,
-    accounts,
-    loginFailures,
-    loginCounters,
-    loginNetworks,
-    totpSecrets,
-    recoveryCodes,
-    setupTokens,
-    refreshTokens,
-    apiTokens,
-    signingKeys,
-    auditEntries,
-    auditChains,
-  }
-}
+  }),
+})

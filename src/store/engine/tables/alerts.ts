@@ -2,8 +2,8 @@ import type { AlertEvent, AlertKind, AlertNotice, AlertSeverity } from '../../..
 import type { ColumnKit } from './columns.ts'
 
 /** Alerts to the operator, and their notices. */
-export function defineAlertsTables(c: ColumnKit) {
-  const alerts = c.table('alerts', {
+export const defineAlertsTables = (c: ColumnKit) => ({
+  alerts: c.table('alerts', {
     kind: c.text('kind').notNull().$type<AlertKind>(),
     subject: c.text('subject').notNull(),
     severity: c.text('severity').notNull().$type<AlertSeverity>(),
@@ -14,9 +14,9 @@ export function defineAlertsTables(c: ColumnKit) {
     firedAt: c.timestampMs('fired_at'),
     notifiedAt: c.timestampMs('notified_at'),
     clearedAt: c.timestampMs('cleared_at'),
-  })
+  }),
 
-  const alertNotices = c.table('alert_notices', {
+  alertNotices: c.table('alert_notices', {
     destination: c.text('destination').notNull(),
     kind: c.text('kind').notNull().$type<AlertNotice['kind']>(),
     subject: c.text('subject').notNull(),
@@ -29,7 +29,5 @@ export function defineAlertsTables(c: ColumnKit) {
     dueAt: c.timestampMs('due_at').notNull(),
     attempts: c.integer('attempts').notNull(),
     failure: c.text('failure'),
-  })
-
-  return { alerts, alertNotices }
-}
+  }),
+})

@@ -2,17 +2,17 @@ import type { ColumnKit } from './columns.ts'
 import type { Environment } from '../../../shared/otp-values.ts'
 
 /** Projects and applications. */
-export function defineAppsTables(c: ColumnKit) {
-  const projects = c.table('projects', {
+export const defineAppsTables = (c: ColumnKit) => ({
+  projects: c.table('projects', {
     id: c.text('id').primaryKey(),
     developerId: c.text('developer_id').notNull(),
     name: c.text('name').notNull(),
     description: c.text('description'),
     createdAt: c.timestampMs('created_at').notNull(),
     updatedAt: c.timestampMs('updated_at').notNull(),
-  })
+  }),
 
-  const applications = c.table('applications', {
+  applications: c.table('applications', {
     id: c.text('id').primaryKey(),
     developerId: c.text('developer_id').notNull(),
     projectId: c.text('project_id').notNull(),
@@ -40,13 +40,11 @@ export function defineAppsTables(c: ColumnKit) {
     countries: c.words('countries'),
     createdAt: c.timestampMs('created_at').notNull(),
     updatedAt: c.timestampMs('updated_at').notNull(),
-  })
+  }),
 
-  const deletedApplications = c.table('deleted_applications', {
+  deletedApplications: c.table('deleted_applications', {
     id: c.text('id').primaryKey(),
     developerId: c.text('developer_id').notNull(),
     environment: c.text('environment').notNull().$type<Environment>(),
-  })
-
-  return { projects, applications, deletedApplications }
-}
+  }),
+})

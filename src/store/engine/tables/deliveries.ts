@@ -5,8 +5,8 @@ import type { ColumnKit } from './columns.ts'
 import type { Channel, Environment } from '../../../shared/otp-values.ts'
 
 /** Messages that providers get, receipts that came early, providers whose circuit is open, and statistics of routes. */
-export function defineDeliveryTables(c: ColumnKit) {
-  const messages = c.table('otp_deliveries', {
+export const defineDeliveryTables = (c: ColumnKit) => ({
+  messages: c.table('otp_deliveries', {
     requestId: c.text('request_id').notNull(),
     messageNumber: c.integer('message').notNull(),
     channels: c.text('channels').notNull(),
@@ -24,16 +24,16 @@ export function defineDeliveryTables(c: ColumnKit) {
     reportDueAt: c.timestampMs('report_due_at'),
     estimatedPrice: c.timestampMs('estimated_price'),
     chargedPrice: c.timestampMs('charged_price'),
-  })
+  }),
 
-  const providerCircuits = c.table('provider_circuits', {
+  providerCircuits: c.table('provider_circuits', {
     node: c.text('node').notNull(),
     name: c.text('name').notNull(),
     failure: c.text('failure').notNull(),
     openUntil: c.timestampMs('open_until').notNull(),
-  })
+  }),
 
-  const earlyReceipts = c.table('early_receipts', {
+  earlyReceipts: c.table('early_receipts', {
     provider: c.text('provider').notNull(),
     messageId: c.text('message_id').notNull(),
     requestId: c.text('request_id').notNull(),
@@ -41,9 +41,9 @@ export function defineDeliveryTables(c: ColumnKit) {
     failure: c.text('failure'),
     receivedAt: c.timestampMs('received_at').notNull(),
     charge: c.timestampMs('charge'),
-  })
+  }),
 
-  const relayedMessages = c.table('relayed_messages', {
+  relayedMessages: c.table('relayed_messages', {
     id: c.text('id').primaryKey(),
     developerId: c.text('developer_id').notNull(),
     projectId: c.text('project_id').notNull(),
@@ -60,9 +60,9 @@ export function defineDeliveryTables(c: ColumnKit) {
     outcome: c.text('outcome').$type<RelayOutcome>(),
     estimatedPrice: c.timestampMs('estimated_price'),
     chargedPrice: c.timestampMs('charged_price'),
-  })
+  }),
 
-  const routeStatistics = c.table('route_statistics', {
+  routeStatistics: c.table('route_statistics', {
     cell: c.text('cell').primaryKey(),
     outcomes: c.integer('outcomes').notNull(),
     verified: c.integer('verified').notNull(),
@@ -70,7 +70,5 @@ export function defineDeliveryTables(c: ColumnKit) {
     verifiedSentAt: c.timestampMs('verified_sent_at').notNull(),
     silentSince: c.timestampMs('silent_since').notNull(),
     updatedAt: c.timestampMs('updated_at').notNull(),
-  })
-
-  return { messages, providerCircuits, earlyReceipts, relayedMessages, routeStatistics }
-}
+  }),
+})

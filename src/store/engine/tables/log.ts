@@ -2,8 +2,8 @@ import type { WebhookDeliveryStatus, WebhookError } from '../../../domain/model/
 import type { ColumnKit } from './columns.ts'
 
 /** The event log, its webhooks and its daily counts. */
-export function defineLogTables(c: ColumnKit) {
-  const events = c.table('events', {
+export const defineLogTables = (c: ColumnKit) => ({
+  events: c.table('events', {
     seq: c.timestampMs('seq').primaryKey(),
     id: c.text('id'),
     type: c.text('type').notNull(),
@@ -15,9 +15,9 @@ export function defineLogTables(c: ColumnKit) {
     detail: c.text('detail'),
     payload: c.text('payload'),
     at: c.timestampMs('at').notNull(),
-  })
+  }),
 
-  const webhookEndpoints = c.table('webhook_endpoints', {
+  webhookEndpoints: c.table('webhook_endpoints', {
     id: c.text('id').primaryKey(),
     developerId: c.text('developer_id').notNull(),
     appId: c.text('app_id').notNull(),
@@ -32,9 +32,9 @@ export function defineLogTables(c: ColumnKit) {
     dueAt: c.timestampMs('due_at'),
     createdAt: c.timestampMs('created_at').notNull(),
     updatedAt: c.timestampMs('updated_at').notNull(),
-  })
+  }),
 
-  const webhookDeliveries = c.table('webhook_deliveries', {
+  webhookDeliveries: c.table('webhook_deliveries', {
     id: c.text('id').primaryKey(),
     endpointId: c.text('endpoint_id').notNull(),
     eventSeq: c.timestampMs('event_seq').notNull(),
@@ -50,9 +50,9 @@ export function defineLogTables(c: ColumnKit) {
     leaseUntil: c.timestampMs('lease_until'),
     createdAt: c.timestampMs('created_at').notNull(),
     deliveredAt: c.timestampMs('delivered_at'),
-  })
+  }),
 
-  const webhookAttempts = c.table('webhook_attempts', {
+  webhookAttempts: c.table('webhook_attempts', {
     deliveryId: c.text('delivery_id').notNull(),
     number: c.integer('number').notNull(),
     at: c.timestampMs('at').notNull(),
@@ -61,9 +61,9 @@ export function defineLogTables(c: ColumnKit) {
     durationMs: c.integer('duration_ms').notNull(),
     body: c.text('body'),
     request: c.text('request'),
-  })
+  }),
 
-  const dailyCounts = c.table('daily_counts', {
+  dailyCounts: c.table('daily_counts', {
     developerId: c.text('developer_id').notNull(),
     day: c.integer('day').notNull(),
     requests: c.integer('requests').notNull().default(0),
@@ -76,9 +76,9 @@ export function defineLogTables(c: ColumnKit) {
     testVerified: c.integer('test_verified').notNull().default(0),
     testFailed: c.integer('test_failed').notNull().default(0),
     testActive: c.integer('test_active').notNull().default(0),
-  })
+  }),
 
-  const breakdownCounts = c.table('breakdown_counts', {
+  breakdownCounts: c.table('breakdown_counts', {
     day: c.integer('day').notNull(),
     developerId: c.shortId('developer_id').notNull(),
     appId: c.shortId('app_id').notNull(),
@@ -104,7 +104,5 @@ export function defineLogTables(c: ColumnKit) {
     verified60s: c.integer('verified_60s').notNull().default(0),
     verified120s: c.integer('verified_120s').notNull().default(0),
     verifiedLater: c.integer('verified_later').notNull().default(0),
-  })
-
-  return { events, webhookEndpoints, webhookDeliveries, webhookAttempts, dailyCounts, breakdownCounts }
-}
+  }),
+})

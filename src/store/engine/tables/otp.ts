@@ -3,8 +3,8 @@ import type { ColumnKit } from './columns.ts'
 import type { Environment, FailureReason, OtpStatus } from '../../../shared/otp-values.ts'
 
 /** OTP requests, and the users that they verified. */
-export function defineOtpTables(c: ColumnKit) {
-  const otpRequests = c.table('otp_requests', {
+export const defineOtpTables = (c: ColumnKit) => ({
+  otpRequests: c.table('otp_requests', {
     id: c.text('id').primaryKey(),
     developerId: c.shortId('developer_id').notNull(),
     projectId: c.shortId('project_id').notNull(),
@@ -36,17 +36,17 @@ export function defineOtpTables(c: ColumnKit) {
     history: c.text('history').notNull().default(''),
     compat: c.text('compat'),
     updatedAt: c.timestampMs('updated_at').notNull(),
-  })
+  }),
 
-  const inboxMessages = c.table('inbox_messages', {
+  inboxMessages: c.table('inbox_messages', {
     seq: c.timestampMs('seq').primaryKey(),
     developerId: c.shortId('developer_id').notNull(),
     requestId: c.text('request_id').notNull(),
     requestVisible: c.integer('request_visible').notNull(),
     sentAt: c.timestampMs('sent_at').notNull(),
-  })
+  }),
 
-  const phones = c.table('phones', {
+  phones: c.table('phones', {
     key: c.timestampMs('key').primaryKey(),
     phoneHash: c.text('phone_hash').notNull(),
     developerId: c.shortId('developer_id').notNull(),
@@ -73,10 +73,10 @@ export function defineOtpTables(c: ColumnKit) {
     firstVerifiedAt: c.timestampMs('first_verified_at'),
     lastVerifiedAt: c.timestampMs('last_verified_at'),
     applications: c.shortIds('applications'),
-  })
+  }),
 
   /** Written by 0.1.0 alone: the next start moves the rows to `phones`. */
-  const identities = c.table('identities', {
+  identities: c.table('identities', {
     id: c.text('id').primaryKey(),
     developerId: c.shortId('developer_id').notNull(),
     phone: c.text('phone').notNull(),
@@ -84,18 +84,10 @@ export function defineOtpTables(c: ColumnKit) {
     verificationCount: c.integer('verification_count').notNull(),
     firstVerifiedAt: c.timestampMs('first_verified_at').notNull(),
     lastVerifiedAt: c.timestampMs('last_verified_at').notNull(),
-  })
+  }),
 
-  const identityApplications = c.table('identity_applications', {
+  identityApplications: c.table('identity_applications', {
     identityId: c.text('identity_id').notNull(),
     appId: c.shortId('app_id').notNull(),
-  })
-
-  return {
-    otpRequests,
-    inboxMessages,
-    phones,
-    identities,
-    identityApplications,
-  }
-}
+  }),
+})
