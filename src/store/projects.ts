@@ -1,4 +1,4 @@
-import { and, desc, eq, exists, lt, not, sql } from 'drizzle-orm'
+import { and, desc, eq, exists, getTableColumns, lt, not, sql } from 'drizzle-orm'
 import type { ProjectStore } from '../domain/store/projects.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
@@ -11,12 +11,7 @@ export function createProjectStore({ database, executor }: Connection): ProjectS
   // application's.
   const applicationCount = sql<number>`(select count(*) from ${applications} where ${applications.projectId} = ${projects}.id)`
   const columns = {
-    id: projects.id,
-    developerId: projects.developerId,
-    name: projects.name,
-    description: projects.description,
-    createdAt: projects.createdAt,
-    updatedAt: projects.updatedAt,
+    ...getTableColumns(projects),
     applicationCount: applicationCount.mapWith(Number),
   }
   const byOwnerAndId = (developerId: string, id: string) =>

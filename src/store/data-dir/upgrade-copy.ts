@@ -49,7 +49,8 @@ export function copyBeforeMigration(
   const state = readFileState(connection, database)
   const isCopied =
     before !== undefined && before.database === state && isIntact(before.copy, masterKey, onStep)
-  requireSpace(dataDir, usedBytes(connection), { isCopied, pending })
+  const missingSpace = findMissingSpace(dataDir, usedBytes(connection), { isCopied, pending })
+  if (missingSpace) throw notEnoughSpace(missingSpace)
   if (isCopied) return before.copy
 
   const path = join(folder, `before-migration-${fileTime(now)}.db`)
@@ -105,16 +106,11 @@ export function findMissingSpace(
   return null
 }
 
-/** @throws StartRefused */
-function requireSpace(...[dataDir, used, options]: Parameters<typeof findMissingSpace>): void {
-  const missing = findMissingSpace(dataDir, used, options)
-  if (missing === null) return
-  const { folder, neededBytes, freeBytes } = missing
-  throw new StartRefused(
+const notEnoughSpace = ({ folder, neededBytes, freeBytes }: MissingSpace) =>
+  new StartRefused(
     `the upgrade needs ${megabytes(neededBytes)} of free space in ${folder}, and there are ${megabytes(freeBytes)}`,
     'Make room on that disk: older backups may lie elsewhere. Nothing was changed, and the older otpd still runs on this database.',
   )
-}
 
 const megabytes = (bytes: number) => `${Math.ceil(bytes / 1e6)} MB`
 

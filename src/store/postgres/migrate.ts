@@ -148,15 +148,15 @@ export async function migratePostgres(
   const isNew = (await readPostgresSchema(client)).applied.length === 0
   const migrated: string[] = []
   // Most starts find nothing to do, with a role that must not change the schema.
-  for (let pending = await readPending(); pending.length > 0; pending = await readPending()) {
+  for (;;) {
+    const [next] = await readPending()
+    if (!next) return { isNew, migrated }
     if (!migrate && !isNew)
       throw new MigrationError('the database is older than this otpd', 'Migrate it: otpd migrate up')
-    const [next] = pending
-    const scope = next && migrationScope(next)
-    if (next && scope?.isConcurrent) migrated.push(...(await buildIndex(client, next, connect)))
+    const { isConcurrent, nodesFrom } = migrationScope(next)
+    if (isConcurrent) migrated.push(...(await buildIndex(client, next, connect)))
     else {
-      const hasOldNodes = !isNew && scope !== undefined && scope.nodesFrom > 0
-      if (next && hasOldNodes) {
+      if (!isNew && nodesFrom > 0) {
         await withRetries(client, () => record(client, next, false))
         onDrain?.(next.name)
         await Bun.sleep(drainMs)
@@ -165,7 +165,6 @@ export async function migratePostgres(
       migrated.push(...(await withRetries(client, apply)))
     }
   }
-  return { isNew, migrated }
 }
 
 /**
