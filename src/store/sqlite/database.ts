@@ -17,24 +17,15 @@ import { overwriteFreePages, truncateWal } from './scrub.ts'
 import { createShortIds, type ShortIds } from '../engine/tables/short-ids.ts'
 import { defineTables } from '../engine/tables.ts'
 import { systemWorld } from '../../world/system.ts'
-import type { World } from '../../world/world.ts'
 import { createWriteQueue, type WriteQueueHooks } from './write-queue.ts'
 
 /** Attempts to truncate the write-ahead log while other processes read or write. */
 const truncateAttemptsMax = 100
 
-export type SqliteOptions = {
-  /** The system's by default. */
-  world?: World
-  /**
-   * Called when a commit fails and its outcome is unknown. The process must exit: SQLite would carry on as if nothing
-   * had happened, and rejected writes may be in the file after a restart.
-   */
-  onDiskFault(error: unknown): void
-  /** See `WriteQueueHooks`. */
-  onUnavailable?: WriteQueueHooks['onUnavailable']
-  /** See `WriteQueueHooks`. */
-  onForeignCommit?: WriteQueueHooks['onForeignCommit']
+export type SqliteOptions = Pick<
+  WriteQueueHooks,
+  'world' | 'onDiskFault' | 'onUnavailable' | 'onForeignCommit'
+> & {
   /** Overwrites all deleted data, at the cost of more writes. */
   secureDelete?: boolean
   /** For tests, and host commands. */
@@ -49,10 +40,10 @@ export type SqliteOptions = {
  * Acknowledged writes survive a power loss: the queue flushes the write-ahead log after each commit, before it resolves.
  */
 export function openSqlite(path: string, options: SqliteOptions): Database {
-  const { world = systemWorld } = options
+  const { world = systemWorld, secureDelete, listLimits, phoneTailMax, ...hooks } = options
   const writer = connect(path, 0)
-  const disk = createDiskSync(path, writer, options.onDiskFault, world)
-  if (options.secureDelete) writer.run('PRAGMA secure_delete = ON')
+  const disk = createDiskSync(path, writer, hooks.onDiskFault, world)
+  if (secureDelete) writer.run('PRAGMA secure_delete = ON')
   const reader = openReader(new SqliteConnection(path, { readonly: true }), world.timers)
 
   // drizzle calls bun:sqlite synchronously and wraps the result, so the types of the asynchronous builders hold.
@@ -62,18 +53,20 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const admissions = createAdmissionLog(writer, ids.toNumber, world)
   const configuration = createVersionCounter()
   const log = createVersionCounter()
-  const lists = createLists(writer, (body) => queue.write(body), world, options.listLimits)
+  const lists = createLists(writer, (body) => queue.write(body), world, listLimits)
   const phoneIndex = createPhoneIndex(
     reader.client.prepare,
     writer,
     (body) => queue.write(body),
-    options.phoneTailMax,
+    phoneTailMax,
     world.timers,
   )
   const guardRows = createGuardRows(writer, (body) => queue.write(body), world)
   const rowChanges = createRowChanges(() => queue.noticeForeignCommits())
   const queue = createWriteQueue(writer, tx, {
+    ...hooks,
     world,
+    disk,
     requireFiles: watchFiles(path, writer, world),
     transactionHooks: [
       // First, so that nothing is read from an older snapshot and remembered under the new version.
@@ -88,10 +81,6 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
       rowChanges.hooks,
     ],
     onChanged: rowChanges.notifyOwn,
-    onDiskFault: options.onDiskFault,
-    onUnavailable: options.onUnavailable,
-    ...(disk && { disk }),
-    ...(options.onForeignCommit && { onForeignCommit: options.onForeignCommit }),
   })
 
   let isFresh = false
@@ -121,7 +110,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     write: queue.write,
     group: queue.group,
     whenDurable: queue.whenDurable,
-    secureDelete: (on) => writer.run(`PRAGMA secure_delete = ${on || options.secureDelete ? 'ON' : 'FAST'}`),
+    secureDelete: (on) => writer.run(`PRAGMA secure_delete = ${on || secureDelete ? 'ON' : 'FAST'}`),
     async overwriteFreeSpace(yieldToRequests) {
       const write = (body: () => void) => queue.write(async () => body())
       if (!(await overwriteFreePages(writer, write, yieldToRequests))) return false

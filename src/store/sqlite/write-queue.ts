@@ -30,17 +30,21 @@ type Job = {
 }
 
 export type WriteQueueHooks = {
+  /** The system's by default. */
   world?: World
   /** In the order in which they are called. */
   transactionHooks?: readonly TransactionHooks[]
   /** Called right after each commit that changed rows, when readers see the changes. */
   onChanged?(): void
-  /** Called once when a commit fails and its outcome is unknown; the process must exit. */
+  /**
+   * Called once when a commit fails and its outcome is unknown. The process must exit: SQLite would carry on as if nothing
+   * had happened, and rejected writes may be in the file after a restart.
+   */
   onDiskFault(error: unknown): void
   /** Called with the driver's code of each error for which callers are told to retry, such as `SQLITE_FULL`. */
   onUnavailable?: ((code: string) => void) | undefined
   /** Brings commits to disk. Without it, each COMMIT must do so itself. */
-  disk?: DiskSync
+  disk?: DiskSync | undefined
   /**
    * Called at the beginning of a batch, inside its transaction, if another connection has committed since the last one,
    * and in the first batch. A throw rejects the batch and all later writes, as a disk fault does.
