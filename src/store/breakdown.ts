@@ -26,15 +26,9 @@ const costNames: ReadonlySet<BreakdownCount> = new Set<BreakdownCount>([
 /** Name in `meta` of the currency of costs, and of the first day whose costs are in no other. */
 const costCurrencyName = 'cost_currency'
 
-type BreakdownStore = Pick<
+type BreakdownStore = Omit<
   AnalyticsStore,
-  | 'addBreakdown'
-  | 'deleteBreakdown'
-  | 'countriesOfDay'
-  | 'daysOfApplication'
-  | 'breakdown'
-  | 'costCurrency'
-  | 'setCostCurrency'
+  'add' | 'totals' | 'days' | 'applicationNames' | 'countApplications'
 >
 
 export const sumOrZero = (value: SQL) => sql<number>`coalesce(sum(${value}), 0)`.mapWith(Number)

@@ -3,7 +3,6 @@ import type { InboxMessage, InboxStore } from '../domain/store/inbox.ts'
 import { messageSettings } from './applications.ts'
 import { type FilterPlaceholders, inJson, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
-import type { Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { inOrder, loadListed } from './list-reads.ts'
 import { columnsOf, insertInto } from './engine/row-writes.ts'
@@ -83,16 +82,8 @@ export function createInboxStore(connection: Connection): InboxStore {
       const { seq, sentAt: at, developerId } = inbox
       const returned = { seq, developerId }
       const deleted = await deleteOldestByKey(executor, { key: seq, at }, { until, batchSize }, returned)
-      noteDeletedMessages(database, deleted)
+      for (const row of deleted) removeFromList(database, inboxList, row.developerId, row.seq)
       return deleted.length > 0
     },
   }
-}
-
-/** Takes deleted messages out of the inbox of their developers. */
-export function noteDeletedMessages(
-  database: Database,
-  deleted: ReadonlyArray<{ seq: number; developerId: string }>,
-): void {
-  for (const { seq, developerId } of deleted) removeFromList(database, inboxList, developerId, seq)
 }

@@ -121,16 +121,13 @@ export function createOtpRequestStore(connection: Connection): OtpRequestStore {
     change(database, requestsLists[row.environment], row.developerId, row.id)
     change(database, statusLists[row.status], row.appId, row.id)
   }
-  const isInEnvironment = async (
-    { appId }: { appId?: string | undefined },
-    environment: Environment | undefined,
-  ) => environment === undefined || appId === undefined || (await findEnvironment(appId)) === environment
-
   async function listByStatus({ status, now, limit, before, environment, ...owner }: OtpListQuery) {
     const filter = { status, pendingAt: status === 'pending' ? now : undefined }
     const lists = database.sqlite?.lists
     if (!lists || !findSources) {
-      if (!(await isInEnvironment(owner, environment))) return []
+      const { appId } = owner
+      if (appId !== undefined && environment !== undefined && (await findEnvironment(appId)) !== environment)
+        return []
       const shortIds = ownerShortId(database, owner)
       return onlyOwn(await listPage({ ...filter, ...shortIds, environment, before, limit }), owner) ?? []
     }

@@ -7,7 +7,8 @@ import { onTable, prepareFindColumns } from './engine/on-table.ts'
 import { pageAfter } from './engine/page-after.ts'
 import { payloadRow, phoneRow } from './engine/sealing.ts'
 import { idempotencyRow } from './idempotency.ts'
-import { noteDeletedMessages } from './inbox.ts'
+import { removeFromList } from './list-changes.ts'
+import { inboxList } from './sqlite/list-numbers.ts'
 import { pick } from '../shared/fields.ts'
 
 /** Queries for pseudonymization and erasure, across all tables with personal data. */
@@ -116,7 +117,8 @@ export function createRetentionStore(connection: Connection): RetentionStore {
     async deleteMessages(requestIds) {
       await onTable(executor, messages).delete(inArray(messages.requestId, [...requestIds]))
       const inbox = onTable(executor, inboxMessages)
-      noteDeletedMessages(database, await inbox.take(inArray(inboxMessages.requestId, [...requestIds])))
+      for (const row of await inbox.take(inArray(inboxMessages.requestId, [...requestIds])))
+        removeFromList(database, inboxList, row.developerId, row.seq)
     },
 
     async listIdempotencyResults(after, limit, ofCaller) {

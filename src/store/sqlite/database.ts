@@ -172,7 +172,7 @@ export function wrapReadonlySqlite(connection: SqliteConnection): Database {
   const { lists } = createLists(reader.client, undefined, systemWorld)
   const phoneIndex = createPhoneIndex(reader.client.prepare, connection, undefined)
   const transactionHooks = [admissions, configuration, log, phoneIndex].map(({ hooks }) => hooks)
-  const foreignCommits = watchForeignCommits(connection, transactionHooks, () => {})
+  const foreignCommits = watchForeignCommits(connection, transactionHooks)
   return {
     ...describeSqlite(ids, connection),
     world: systemWorld,
