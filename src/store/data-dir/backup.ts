@@ -177,10 +177,8 @@ function isCut(connection: SqliteConnection, path: string): boolean {
 
 /** Bytes of the pages that hold data, which is the size of a copy. */
 export function usedBytes(connection: SqliteConnection): number {
-  const [pages, free, size] = ['page_count', 'freelist_count', 'page_size'].map((name) =>
-    queryNumber(connection, `PRAGMA ${name}`),
-  )
-  return ((pages ?? 0) - (free ?? 0)) * (size ?? 0)
+  const pragma = (name: string) => queryNumber(connection, `PRAGMA ${name}`)
+  return (pragma('page_count') - pragma('freelist_count')) * pragma('page_size')
 }
 
 /** Reads the number of the last log entry, which every acknowledged change of a code increases. */

@@ -85,7 +85,6 @@ function findDamage(path: string): DamagedLog | null {
     const frame = Buffer.alloc(frameHeaderBytes + pageBytes)
     let framesRead = 0
     let framesLost = 0
-    let hasDamage = !isWhole
     for (
       let at = headerBytes;
       readSync(file, frame, 0, frame.length, at) === frame.length;
@@ -97,10 +96,9 @@ function findDamage(path: string): DamagedLog | null {
         sums = addSums(sums, frame.subarray(frameHeaderBytes), isLittleEndian)
         isWhole = isOfLog && sums[0] === frame.readUInt32BE(16) && sums[1] === frame.readUInt32BE(20)
         if (isWhole) framesRead++
-        else hasDamage = true
       } else if (isOfLog) framesLost++
     }
-    if (!hasDamage || framesLost === 0) return null
+    if (framesLost === 0) return null
     return { path, framesRead, framesLost, writtenAt: Math.floor(stats.mtimeMs) }
   } finally {
     closeSync(file)

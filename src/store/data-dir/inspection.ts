@@ -127,11 +127,7 @@ export function inspectDataDir(
       masterKey,
       database,
       auditTrail: canVerify
-        ? readAuditTrail(
-            paths.database,
-            readMasterKeyCandidates(dataDir, configuredKey ?? null),
-            options.onStep,
-          )
+        ? readAuditTrail(paths.database, listCandidates(dataDir, configuredKey), options.onStep)
         : null,
       unsealedBackups: listUnsealedBackups(paths.backups),
     }
