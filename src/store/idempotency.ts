@@ -25,7 +25,7 @@ export function createIdempotencyStore(connection: Connection): IdempotencyStore
   return {
     async claim(scope, now, expiredBefore) {
       const { caller, route, key, bodyHash } = scope
-      const isClaimed = await rows.put(
+      const claimed = await rows.put(
         { caller, route, key, bodyHash, createdAt: now },
         {
           target: [keys.caller, keys.route, keys.key],
@@ -33,7 +33,7 @@ export function createIdempotencyStore(connection: Connection): IdempotencyStore
           setWhere: lte(keys.createdAt, expiredBefore),
         },
       )
-      const row = isClaimed ? undefined : await find(scope)
+      const row = claimed ? undefined : await find(scope)
       return row && openAnswer(sealing, scope, row)
     },
 

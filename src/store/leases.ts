@@ -22,20 +22,16 @@ export function createLeaseStore(connection: Connection, clock: Clock | undefine
   const acquire: LeaseStore['acquire'] = async ({ name, owner, durationMs }) => {
     const at = await now()
     const until = at + durationMs
+    const nextEpoch = sql`case when ${leases.owner} = ${owner} then ${leases.epoch} else ${leases.epoch} + 1 end`
     // If another transaction changes the row meanwhile, the condition is checked again with what that one wrote.
-    const [row] = await executor
-      .insert(leases)
-      .values({ name, owner, until, epoch: 1 })
-      .onConflictDoUpdate({
+    const row = await rows.put(
+      { name, owner, until, epoch: 1 },
+      {
         target: leases.name,
-        set: {
-          owner,
-          until,
-          epoch: sql`case when ${leases.owner} = ${owner} then ${leases.epoch} else ${leases.epoch} + 1 end`,
-        },
+        set: { owner, until, epoch: nextEpoch },
         setWhere: sql`${leases.owner} = ${owner} or ${leases.until} <= ${at}`,
-      })
-      .returning({ epoch: leases.epoch })
+      },
+    )
     return row && { name, owner, epoch: row.epoch }
   }
 

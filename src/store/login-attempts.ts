@@ -34,14 +34,10 @@ export function createLoginAttemptStore({ database, executor }: Connection): Log
     countedFailures: async (subject) => (await counted.find(eq(counters.subject, subject)))?.failures ?? 0,
 
     async count(subject, now) {
-      const [counter] = await executor
-        .insert(counters)
-        .values({ subject, failures: 1, at: now })
-        .onConflictDoUpdate({
-          target: counters.subject,
-          set: { failures: sql`${counters.failures} + 1`, at: now },
-        })
-        .returning({ failures: counters.failures })
+      const counter = await counted.put(
+        { subject, failures: 1, at: now },
+        { target: counters.subject, set: { failures: sql`${counters.failures} + 1`, at: now } },
+      )
       return counter?.failures ?? 1
     },
 

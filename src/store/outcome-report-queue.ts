@@ -1,4 +1,5 @@
 import { and, asc, eq, gt, inArray, isNotNull, lte, min, sql } from 'drizzle-orm'
+import type { MessageKey } from '../domain/model/message.ts'
 import type { OutcomeReportQueue } from '../domain/store/outcome-report-queue.ts'
 import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
@@ -7,7 +8,10 @@ import { textParam } from './engine/query-params.ts'
 /** Stores when providers hear how the requests of their messages ended: a column of the outbox of messages. */
 export function createOutcomeReportQueue({ database, executor }: Connection): OutcomeReportQueue {
   const { messages } = database.tables
-  const key = { requestId: messages.requestId, messageNumber: messages.messageNumber }
+  const rows = onTable(executor, messages)
+  const columns = { requestId: messages.requestId, messageNumber: messages.messageNumber }
+  const matchesKey = ({ requestId, messageNumber }: MessageKey) =>
+    and(eq(messages.requestId, requestId), eq(messages.messageNumber, messageNumber))
 
   const findNextDue = database.prepare(() =>
     executor
@@ -18,7 +22,7 @@ export function createOutcomeReportQueue({ database, executor }: Connection): Ou
 
   const findLater = database.prepare(() =>
     executor
-      .select(key)
+      .select(columns)
       .from(messages)
       .where(
         and(
@@ -36,20 +40,16 @@ export function createOutcomeReportQueue({ database, executor }: Connection): Ou
         ? and(inArray(messages.requestId, [...requestIds]), isNotNull(messages.reportDueAt))
         : lte(messages.reportDueAt, now)
       const due = await executor
-        .select(key)
+        .select(columns)
         .from(messages)
         .where(isDue)
         .orderBy(asc(messages.reportDueAt))
         .limit(limit)
-      const claimed: Array<{ requestId: string; messageNumber: number }> = []
-      for (const { requestId, messageNumber } of due) {
-        const [row] = await executor
-          .update(messages)
-          .set({ reportDueAt: leaseUntil })
-          // Checked again: another node may have leased it since the select.
-          .where(and(eq(messages.requestId, requestId), eq(messages.messageNumber, messageNumber), isDue))
-          .returning(key)
-        if (row) claimed.push(row)
+      const claimed: MessageKey[] = []
+      for (const message of due) {
+        // Checked again: another node may have leased it since the select.
+        const isStillDue = and(matchesKey(message), isDue)
+        if (await rows.updateOne({ reportDueAt: leaseUntil }, isStillDue)) claimed.push(message)
       }
       return claimed
     },
@@ -64,13 +64,9 @@ export function createOutcomeReportQueue({ database, executor }: Connection): Ou
       return row !== undefined
     },
 
-    async endLease({ requestId, messageNumber }, leaseUntil, dueAt) {
-      const isLeased = and(
-        eq(messages.requestId, requestId),
-        eq(messages.messageNumber, messageNumber),
-        eq(messages.reportDueAt, leaseUntil),
-      )
-      await onTable(executor, messages).update({ reportDueAt: dueAt }, isLeased)
+    async endLease(key, leaseUntil, dueAt) {
+      const isLeased = and(matchesKey(key), eq(messages.reportDueAt, leaseUntil))
+      await rows.update({ reportDueAt: dueAt }, isLeased)
     },
   }
 }

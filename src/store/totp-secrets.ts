@@ -18,11 +18,11 @@ export function createTotpSecretStore({ database, executor }: Connection): TotpS
     reseal: (developerId, secret) => secrets.update({ secret }, isOwn(developerId)),
     find: (developerId) => secrets.find(isOwn(developerId)),
 
-    propose: ({ developerId, secret, createdAt }) =>
-      secrets.put(
-        { developerId, secret, createdAt },
-        { target: table.developerId, set: { secret, createdAt }, setWhere: isNull(table.confirmedAt) },
-      ),
+    async propose({ developerId, secret, createdAt }) {
+      const set = { secret, createdAt }
+      const conflict = { target: table.developerId, set, setWhere: isNull(table.confirmedAt) }
+      return (await secrets.put({ developerId, ...set }, conflict)) !== undefined
+    },
 
     confirm: (developerId, secret, step, now) =>
       secrets.updateOne(

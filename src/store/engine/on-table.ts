@@ -72,16 +72,14 @@ export function onTable<T extends SQLiteTable>(executor: QueryExecutor, table: T
       )
     },
 
-    /** Inserts a row, or changes the one with its key. @returns false if `setWhere` kept that one as it is */
-    async put(row: NewRow, conflict: Conflict<T>): Promise<boolean> {
-      const { setWhere, ...target } = conflict
-      return isOne(
-        await executor
-          .insert(untyped)
-          .values(row as never)
-          .onConflictDoUpdate({ ...target, ...(setWhere && { setWhere }) } as never)
-          .returning(),
-      )
+    /** Inserts a row, or changes the one with its key. @returns it; undefined if `setWhere` kept that one as it is */
+    async put(row: NewRow, { setWhere, ...conflict }: Conflict<T>): Promise<Row | undefined> {
+      const [stored] = await executor
+        .insert(untyped)
+        .values(row as never)
+        .onConflictDoUpdate({ ...conflict, ...(setWhere && { setWhere }) } as never)
+        .returning()
+      return stored as Row | undefined
     },
 
     async update(set: Changes, where?: SQL): Promise<void> {
