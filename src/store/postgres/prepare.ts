@@ -1,4 +1,3 @@
-import type { Client } from 'pg'
 import { migratePostgres, readPostgresSchema } from './migrate.ts'
 import { OperationRefused } from '../data-dir/data-dir.ts'
 import { connectClient, connectTo, keepsStartupOptions, toStartError } from './connect.ts'
@@ -60,7 +59,10 @@ export async function prepareSharedDatabase(options: PrepareOptions): Promise<Pr
     const clockWarning = requireSameTime(clockAheadMs)
     await requireTransactions(client)
     const isNamed = options.statements === 'named'
-    if (isNamed) await withSecondClient(options, (other) => requireNamedStatements(client, other))
+    if (isNamed) {
+      const other = await connectClient(url, { applicationName, waitMs: 0 })
+      await requireNamedStatements(client, other).finally(() => other.end().catch(() => {}))
+    }
     // A migration would wait for a locked table silently.
     const { applied } = await withSnapshot(client, () => readPostgresSchema(client))
     if (options.mustExist) requireExisting(applied)
@@ -85,16 +87,4 @@ function requireExisting(applied: readonly unknown[]): void {
     'the database is empty',
     'Name the database of your nodes, or create the tables of a new one: otpd migrate up',
   )
-}
-
-async function withSecondClient(
-  { url, applicationName }: PrepareOptions,
-  work: (client: Client) => Promise<void>,
-): Promise<void> {
-  const client = await connectClient(url, { applicationName, waitMs: 0 })
-  try {
-    await work(client)
-  } finally {
-    await client.end().catch(() => {})
-  }
 }
