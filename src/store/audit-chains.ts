@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, getTableColumns, isNull, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, isNull, lte, sql } from 'drizzle-orm'
 import {
   chainName,
   firstHash,
@@ -11,13 +11,12 @@ import {
   type ChainedEntry,
   type ChainHead,
 } from '../domain/model/audit-chain.ts'
-import type { AuditAction, AuditEntry } from '../domain/model/audit.ts'
+import type { AuditEntry } from '../domain/model/audit.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import type { Connection } from './engine/connection.ts'
 import { unavailable } from './engine/errors.ts'
 import { onTable, prepareFind } from './engine/on-table.ts'
 import { orderByLimit } from './engine/query-params.ts'
-import type { Tables } from './engine/tables.ts'
 
 /** A head with this MAC was never authentic. */
 const missingMac = ''
@@ -117,11 +116,7 @@ export function createAuditChains(connection: Connection, keys: Pick<Keys, 'audi
   async function deleteUpTo(chain: string, position: number): Promise<void> {
     const head = await lockHead(chain)
     const condition = and(entriesOf(chain), lte(entries.position, position))
-    const rows = await executor
-      .select({ ...getTableColumns(entries), action: sql<AuditAction>`${entries.action}` })
-      .from(entries)
-      .where(condition)
-      .orderBy(asc(entries.position))
+    const rows = await onTable(executor, entries).list(condition, asc(entries.position))
     const last = rows.at(-1)
     if (!last) return
     // The role of a node on PostgreSQL need not be allowed to delete entries.
@@ -186,11 +181,4 @@ export function createAuditChains(connection: Connection, keys: Pick<Keys, 'audi
       return expired.length > 0
     },
   }
-}
-
-/** Columns of an audit entry, without its place in its chain. */
-export function auditColumns({ auditEntries: entries }: Tables) {
-  const { position: _position, hash: _hash, witness: _witness, ...columns } = getTableColumns(entries)
-  // Written from an AuditAction.
-  return { ...columns, action: sql<AuditAction>`${entries.action}` }
 }

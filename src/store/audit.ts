@@ -1,12 +1,13 @@
-import { and, desc, eq, gte, lt } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, gte, lt } from 'drizzle-orm'
 import type { AuditQuery, AuditStore } from '../domain/store/audit.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { Connection } from './engine/connection.ts'
-import { auditColumns, type AuditChains } from './audit-chains.ts'
+import type { AuditChains } from './audit-chains.ts'
 
 export function createAuditStore({ database, executor }: Connection, chains: AuditChains): AuditStore {
   const { auditEntries: entries } = database.tables
-  const columns = auditColumns(database.tables)
+  // Without the place of an entry in its chain.
+  const { position: _position, hash: _hash, witness: _witness, ...columns } = getTableColumns(entries)
   type ListFilter = { developerId: string | undefined } & AuditQuery
   const list = prepareFiltered(
     database,

@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, gt, lt, lte, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, gt, lt, lte } from 'drizzle-orm'
 import type { EventStore, LogQuery } from '../domain/store/events.ts'
 import type { LogType } from '../shared/event-kinds.ts'
 import { type FilterPlaceholders, inJson, prepareFiltered, textParam } from './engine/query-params.ts'
@@ -23,9 +23,7 @@ import { onlyOwn, ownerShortId, pageOf, type OwnerShortId } from './ownership.ts
 export function createEventStore(connection: Connection, needs: AppendNeeds): EventStore {
   const { database, executor, sealing } = connection
   const { events, counters } = database.tables
-  const { payload: _payload, ...listed } = getTableColumns(events)
-  // Written by `append` from a LogType.
-  const columns = { ...listed, type: sql<LogType>`${events.type}` }
+  const { payload: _payload, ...columns } = getTableColumns(events)
 
   const findCounter = prepareFind(connection, counters, 'name')
   async function newestSeq(): Promise<number> {

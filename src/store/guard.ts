@@ -5,7 +5,6 @@ import {
   type GuardCounts,
   type GuardDecisions,
   type GuardRow,
-  type GuardRule,
 } from '../domain/model/guard.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 import type { GuardChanges, GuardStore } from '../domain/store/guard.ts'
@@ -96,7 +95,7 @@ export function createGuardStore(connection: Connection): GuardStore {
 
     async decisions(fromHour) {
       const sumColumn = (column: typeof decisions.flagged) => sql<number>`sum(${column})`.mapWith(Number)
-      const rows = await executor
+      return executor
         .select({
           rule: decisions.rule,
           country: decisions.country,
@@ -106,8 +105,6 @@ export function createGuardStore(connection: Connection): GuardStore {
         .from(decisions)
         .where(gte(decisions.hour, fromHour))
         .groupBy(decisions.rule, decisions.country)
-      // `apply` is the only writer.
-      return rows.map((row) => ({ ...row, rule: row.rule as GuardRule }))
     },
 
     async deleteUnused(after, last, now) {

@@ -11,7 +11,6 @@ import {
   sql,
   type InferSelectModel,
 } from 'drizzle-orm'
-import type { FailureClass } from '../domain/model/delivery.ts'
 import type { Message, MessageKey, ClaimedMessage } from '../domain/model/message.ts'
 import type { MessageStore } from '../domain/store/messages.ts'
 import type { Channel } from '../domain/model/request.ts'
@@ -28,11 +27,10 @@ type Row = InferSelectModel<Tables['messages']>
 
 const splitNames = (text: string) => (text === '' ? [] : text.split(','))
 
-/** Reads a row. The assertions hold because this store is the only writer of channels and failures. */
+/** Reads a row. The assertion holds because this store is the only writer of channels. */
 export const toMessage = (row: Row): Message => ({
   ...row,
   channels: splitNames(row.channels) as Channel[],
-  failure: row.failure as FailureClass | null,
   excluded: splitNames(row.excluded),
 })
 

@@ -44,7 +44,7 @@ export const toListedRequest = (sealing: Sealing, row: ListedRow): ListedRequest
 
 /**
  * Decrypts the fields of a row that lists read. The assertions hold because `createRequestWrites` alone has the statements that
- * write metadata, template, channel and compat.
+ * write metadata, template and compat.
  */
 function openListed(sealing: Sealing, row: ListedRow) {
   const { id } = row
@@ -52,7 +52,6 @@ function openListed(sealing: Sealing, row: ListedRow) {
   const template = sealing.openText('otp_requests.template', id, row.template)
   return {
     phone: sealing.openPhone('otp_requests.phone', id, row.phone),
-    channel: row.channel as Channel,
     compat: row.compat === null ? null : parseCompat(row.compat),
     metadata: metadata === null ? null : (JSON.parse(metadata) as Record<string, string>),
     template: template === null ? null : (JSON.parse(template) as SentTemplate),

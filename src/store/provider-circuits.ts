@@ -1,5 +1,4 @@
 import { and, asc, eq, notInArray } from 'drizzle-orm'
-import type { FailureClass } from '../domain/model/delivery.ts'
 import type { ProviderCircuitStore } from '../domain/store/provider-circuits.ts'
 import type { Connection } from './engine/connection.ts'
 import { onTable } from './engine/on-table.ts'
@@ -14,11 +13,7 @@ export function createProviderCircuitStore({ database, executor }: Connection): 
       await circuits.put(circuit, { target: [table.node, table.name], set: { failure, openUntil } })
     },
     remove: ({ node, name }) => circuits.delete(and(eq(table.node, node), eq(table.name, name))),
-    async list() {
-      const rows = await circuits.list(undefined, asc(table.name), asc(table.node))
-      // `put` is the only writer.
-      return rows.map((row) => ({ ...row, failure: row.failure as FailureClass }))
-    },
+    list: () => circuits.list(undefined, asc(table.name), asc(table.node)),
     clearAllBut: (nodes) =>
       circuits.delete(nodes.length === 0 ? undefined : notInArray(table.node, [...nodes])),
   }

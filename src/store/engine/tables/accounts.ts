@@ -1,3 +1,4 @@
+import type { AuditAction } from '../../../domain/model/audit.ts'
 import type { ColumnKit } from './columns.ts'
 
 /** Developers, their accounts and sessions, and the audit log. */
@@ -99,7 +100,7 @@ export const defineAccountsTables = (c: ColumnKit) => ({
   auditEntries: c.table('audit_entries', {
     id: c.text('id').primaryKey(),
     developerId: c.text('developer_id'),
-    action: c.text('action').notNull(),
+    action: c.text('action').notNull().$type<AuditAction>(),
     actorId: c.text('actor_id'),
     targetId: c.text('target_id'),
     targetName: c.text('target_name'),

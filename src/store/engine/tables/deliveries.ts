@@ -1,4 +1,4 @@
-import type { Receipt } from '../../../domain/model/delivery.ts'
+import type { FailureClass, Receipt } from '../../../domain/model/delivery.ts'
 import type { MessageStatus } from '../../../domain/model/message.ts'
 import type { RelayedMessage, RelayOutcome } from '../../../domain/model/relayed-message.ts'
 import type { ColumnKit } from './columns.ts'
@@ -13,7 +13,7 @@ export const defineDeliveryTables = (c: ColumnKit) => ({
     status: c.text('status').notNull().$type<MessageStatus>(),
     provider: c.text('provider'),
     messageId: c.text('message_id'),
-    failure: c.text('failure'),
+    failure: c.text('failure').$type<FailureClass>(),
     excluded: c.text('excluded').notNull().default(''),
     attempts: c.integer('attempts').notNull().default(0),
     nextAttemptAt: c.timestampMs('next_attempt_at'),
@@ -29,7 +29,7 @@ export const defineDeliveryTables = (c: ColumnKit) => ({
   providerCircuits: c.table('provider_circuits', {
     node: c.text('node').notNull(),
     name: c.text('name').notNull(),
-    failure: c.text('failure').notNull(),
+    failure: c.text('failure').notNull().$type<FailureClass>(),
     openUntil: c.timestampMs('open_until').notNull(),
   }),
 

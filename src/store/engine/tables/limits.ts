@@ -1,3 +1,4 @@
+import type { GuardRule } from '../../../domain/model/guard.ts'
 import type { ColumnKit } from './columns.ts'
 
 /** Admissions of the rate limits, on PostgreSQL only. */
@@ -37,7 +38,7 @@ export const defineLimitsTables = (c: ColumnKit) => ({
 
   guardDecisions: c.table('guard_decisions', {
     hour: c.integer('hour').notNull(),
-    rule: c.text('rule').notNull(),
+    rule: c.text('rule').notNull().$type<GuardRule>(),
     country: c.text('country').notNull(),
     flagged: c.integer('flagged').notNull(),
     blocked: c.integer('blocked').notNull(),

@@ -1,4 +1,5 @@
 import type { WebhookDeliveryStatus, WebhookError } from '../../../domain/model/webhook-delivery.ts'
+import type { LogType } from '../../../shared/event-kinds.ts'
 import type { ColumnKit } from './columns.ts'
 
 /** The event log, its webhooks and its daily counts. */
@@ -6,7 +7,7 @@ export const defineLogTables = (c: ColumnKit) => ({
   events: c.table('events', {
     seq: c.timestampMs('seq').primaryKey(),
     id: c.text('id'),
-    type: c.text('type').notNull(),
+    type: c.text('type').notNull().$type<LogType>(),
     developerId: c.shortId('developer_id').notNull(),
     appId: c.shortId('app_id'),
     requestId: c.text('request_id'),

@@ -1,6 +1,6 @@
 import type { DeliveryStatus } from '../../../domain/model/request.ts'
 import type { ColumnKit } from './columns.ts'
-import type { Environment, FailureReason, OtpStatus } from '../../../shared/otp-values.ts'
+import type { Channel, Environment, FailureReason, OtpStatus } from '../../../shared/otp-values.ts'
 
 /** OTP requests, and the users that they verified. */
 export const defineOtpTables = (c: ColumnKit) => ({
@@ -14,7 +14,7 @@ export const defineOtpTables = (c: ColumnKit) => ({
     country: c.text('country'),
     status: c.text('status').notNull().$type<OtpStatus>(),
     failureReason: c.text('failure_reason').$type<FailureReason>(),
-    channel: c.text('channel').notNull(),
+    channel: c.text('channel').notNull().$type<Channel>(),
     provider: c.text('provider'),
     deliveryStatus: c.text('delivery_status').$type<DeliveryStatus>(),
     locale: c.text('locale'),

@@ -27,7 +27,7 @@ test('a number assigned in a transaction that is rolled back is not cached', asy
   const undone = database.write(async (tx) => {
     await tx.insert(shortIds).values({ id: 'app_undone' })
     const { events } = database.tables
-    const row = { seq: 1, type: 'otp.sent', developerId: 'dev', appId: 'app_undone', at: 1 }
+    const row = { seq: 1, type: 'otp.sent' as const, developerId: 'dev', appId: 'app_undone', at: 1 }
     await tx.insert(events).values(row)
     const [written] = await tx.select({ appId: events.appId }).from(events)
     expect(written?.appId).toBe('app_undone')
