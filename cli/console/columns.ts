@@ -85,14 +85,12 @@ export const headingLine = <Row>(
   paint: Painter,
 ): Line => ({
   text: columns
-    .map(({ title, fittedWidth, align }) => spanText(fitSpan(title, fittedWidth, ellipsis, align)))
+    .map(({ title, fittedWidth, align }) => fitSpan(title, fittedWidth, ellipsis, align).text)
     .map((text) => ' '.repeat(gap) + text)
     .join('')
     .trimEnd(),
   paint,
 })
-
-const spanText = (span: Span) => (typeof span === 'string' ? span : span.text)
 
 /**
  * Formats a row.

@@ -7,7 +7,9 @@ export type Painter = (text: string) => string
  * A piece of a line. Its text may be untrusted: control characters are replaced where it is drawn, which is also the only
  * place where colours become escape sequences.
  */
-export type Span = string | { text: string; paint?: Painter | undefined }
+export type Span = string | PaintedText
+
+type PaintedText = { text: string; paint?: Painter | undefined }
 
 export type Line = Span | readonly Span[]
 
@@ -16,28 +18,22 @@ const isSpanList = (line: Line): line is readonly Span[] => Array.isArray(line)
 /** Returns the spans of a line. */
 export const toSpans = (line: Line): readonly Span[] => (isSpanList(line) ? line : [line])
 
+const toPainted = (span: Span): PaintedText => (typeof span === 'string' ? { text: span } : span)
+
 /** Returns the text of a line without colours. */
 export const plainText = (line: Line) =>
   toSpans(line)
-    .map((span) => (typeof span === 'string' ? span : span.text))
+    .map((span) => toPainted(span).text)
     .join('')
 
 /** Returns the width of a line in columns; wide characters count as two. */
 export const displayWidth = (line: Line) => Bun.stringWidth(printable(plainText(line)))
 
 /** Returns a line as it is written to the terminal: at most `width` columns, with `ellipsis` where it is cut. */
-export function drawLine(line: Line, width: number, ellipsis: string): string {
-  let columnsLeft = width
-  let output = ''
-  for (const span of toSpans(line)) {
-    if (columnsLeft <= 0) break
-    const { text, paint = identity } = typeof span === 'string' ? { text: span } : span
-    const visibleText = truncate(printable(text), columnsLeft, ellipsis)
-    columnsLeft -= Bun.stringWidth(visibleText)
-    output += visibleText === '' ? '' : paint(visibleText)
-  }
-  return output
-}
+export const drawLine = (line: Line, width: number, ellipsis: string): string =>
+  truncateSpans(line, width, ellipsis)
+    .map(({ text, paint }) => (paint ? paint(text) : text))
+    .join('')
 
 /**
  * Formats a selected line: a bar over the whole width, in one colour, since colours of its own would become patches of
@@ -48,17 +44,18 @@ export const selectionBar = (
   width: number,
   { paint, symbols }: { paint: Record<'bold' | 'inverse', Painter>; symbols: { ellipsis: string } },
 ): Line => {
-  const { text } = toText(fitSpan(plainText(line), width, symbols.ellipsis))
+  const { text } = fitSpan(plainText(line), width, symbols.ellipsis)
   return { text, paint: (value) => paint.inverse(paint.bold(value)) }
 }
 
-const toText = (span: Span) => (typeof span === 'string' ? { text: span } : span)
-
-const identity: Painter = (text) => text
-
 /** Pads or cuts a span to exactly `width` columns. */
-export function fitSpan(span: Span, width: number, ellipsis: string, align: 'left' | 'right' = 'left'): Span {
-  const { text, paint } = typeof span === 'string' ? { text: span } : span
+export function fitSpan(
+  span: Span,
+  width: number,
+  ellipsis: string,
+  align: 'left' | 'right' = 'left',
+): PaintedText {
+  const { text, paint } = toPainted(span)
   const visibleText = truncate(printable(text), width, ellipsis)
   const spaces = ' '.repeat(Math.max(0, width - Bun.stringWidth(visibleText)))
   return { text: align === 'right' ? spaces + visibleText : visibleText + spaces, paint }
@@ -76,11 +73,11 @@ export function justify(left: Line, right: Line, width: number): readonly Span[]
 }
 
 /** Cuts spans after `width` columns. */
-function truncateSpans(line: Line, width: number): readonly Span[] {
+function truncateSpans(line: Line, width: number, ellipsis?: string): readonly PaintedText[] {
   let columnsLeft = width
   return toSpans(line).flatMap((span) => {
-    const { text, paint } = typeof span === 'string' ? { text: span } : span
-    const visibleText = truncate(printable(text), columnsLeft)
+    const { text, paint } = toPainted(span)
+    const visibleText = truncate(printable(text), columnsLeft, ellipsis)
     columnsLeft -= Bun.stringWidth(visibleText)
     return visibleText === '' ? [] : [{ text: visibleText, paint }]
   })
