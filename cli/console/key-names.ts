@@ -1,6 +1,7 @@
+import type { Key } from 'ink'
+
 /** How keys are shown where their names are too long. */
 const keyLabels: Partial<Record<string, string>> = {
-  enter: 'enter',
   up: '↑',
   down: '↓',
   left: '←',
@@ -14,27 +15,8 @@ const keyLabels: Partial<Record<string, string>> = {
 export const formatKey = (key: string, isAscii: boolean) =>
   key.startsWith('ctrl-') ? `^${key.slice(5).toUpperCase()}` : (!isAscii && keyLabels[key]) || key
 
-type PressedKey = {
-  upArrow: boolean
-  downArrow: boolean
-  leftArrow: boolean
-  rightArrow: boolean
-  pageDown: boolean
-  pageUp: boolean
-  home: boolean
-  end: boolean
-  return: boolean
-  escape: boolean
-  ctrl: boolean
-  shift: boolean
-  tab: boolean
-  backspace: boolean
-  delete: boolean
-  meta: boolean
-}
-
 /** Names a key press that Ink reports. Text is its own name; with Alt it becomes `alt-x`, which nothing is bound to. */
-export function keyName(input: string, key: PressedKey): string {
+export function keyName(input: string, key: Key): string {
   if (key.upArrow) return 'up'
   if (key.downArrow) return 'down'
   if (key.leftArrow) return 'left'

@@ -76,6 +76,10 @@ const noKey = {
   backspace: false,
   delete: false,
   meta: false,
+  super: false,
+  hyper: false,
+  capsLock: false,
+  numLock: false,
 }
 
 test.each([
