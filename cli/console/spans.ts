@@ -48,6 +48,10 @@ export const selectionBar = (
   return { text, paint: (value) => paint.inverse(paint.bold(value)) }
 }
 
+/** Formats one of several options in a line; the chosen one is in brackets. */
+export const optionSpan = (text: string, isChosen: boolean, paint: Record<'bold' | 'dim', Painter>): Span =>
+  isChosen ? { text: `[${text}]`, paint: paint.bold } : { text: ` ${text} `, paint: paint.dim }
+
 /** Pads or cuts a span to exactly `width` columns. */
 export function fitSpan(
   span: Span,

@@ -4,8 +4,9 @@ import { useConsole, type Dialog, type Field } from '../console-context.ts'
 import { useAction } from '../hooks/use-action.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { applyTyping, type TypedInput } from '../key-router.ts'
-import { visibleTail, plainText, type Line, type Painter, type Span } from '../spans.ts'
+import { optionSpan, plainText, visibleTail, type Line, type Span } from '../spans.ts'
 import { createStore, useStore } from '../store.ts'
+import type { Theme } from '../theme.ts'
 import { DialogBox, dialogTextWidth, wrapLines } from './DialogBox.tsx'
 
 type Props = { dialog: Extract<Dialog, { kind: 'form' }>; width: number; height: number }
@@ -88,7 +89,7 @@ export function FormDialog({ dialog, width, height }: Props) {
       { text: isFocused ? `${symbols.pointer} ` : '  ', paint: paint.cyan },
       { text: formField.label.padEnd(labelWidth + 2), paint: isFocused ? paint.bold : paint.dim },
       ...(formField.choices
-        ? choiceSpans(formField.choices, value, room, paint.bold, paint.dim)
+        ? choiceSpans(formField.choices, value, room, paint)
         : [visibleTail(displayValue, room - 1), isFocused ? symbols.cursor : '']),
     ]
     const errorLine = `${' '.repeat(labelWidth + 4)}${symbols.fail} ${fieldError}`
@@ -134,19 +135,9 @@ function nextChoice(choices: readonly string[], previous: string, typedInput: Ty
 }
 
 /** Lists the options on one line; if they do not fit, beginning with the chosen one. */
-function choiceSpans(
-  choices: readonly string[],
-  value: string,
-  room: number,
-  chosenPaint: Painter,
-  otherPaint: Painter,
-): Span[] {
+function choiceSpans(choices: readonly string[], value: string, room: number, paint: Theme['paint']): Span[] {
   const choiceIndex = Math.max(0, choices.indexOf(value))
   const fits = choices.reduce((sum, choice) => sum + Bun.stringWidth(choice) + 2, 0) <= room
   const visibleChoices = fits ? choices : [...choices.slice(choiceIndex), ...choices.slice(0, choiceIndex)]
-  return visibleChoices.map((choice) =>
-    choice === value
-      ? { text: `[${choice}]`, paint: chosenPaint }
-      : { text: ` ${choice} `, paint: otherPaint },
-  )
+  return visibleChoices.map((choice) => optionSpan(choice, choice === value, paint))
 }

@@ -9,8 +9,9 @@ import { useApplications } from '../hooks/use-applications.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { useShell } from '../hooks/use-shell.ts'
 import { screenDigit, screenNames } from '../keymap.ts'
+import { environmentSpan } from '../lines/application.ts'
 import type { ScreenTitles } from '../screen.ts'
-import { justify, displayWidth, type Line, type Span } from '../spans.ts'
+import { justify, displayWidth, optionSpan, type Line, type Span } from '../spans.ts'
 import type { Theme, Tone } from '../theme.ts'
 import { Lines } from './Lines.tsx'
 import { environments as allEnvironments } from '../../../src/shared/otp-values.ts'
@@ -62,13 +63,13 @@ function connectionLine({ connection, email, theme }: Console, { server }: Shell
 }
 
 /** Names the environments in use. Live is red, since it reaches people and costs money. */
-const badge = (environments: readonly Environment[], { paint }: Theme): Span[] =>
+const badge = (environments: readonly Environment[], theme: Theme): Span[] =>
   environments.length === 0
     ? []
     : [
         ...environments.flatMap((environment, index) => [
           index === 0 ? '' : '+',
-          environment === 'live' ? { text: 'LIVE', paint: paint.red } : { text: 'test', paint: paint.cyan },
+          environmentSpan(environment, theme),
         ]),
         '  ',
       ]
@@ -89,13 +90,7 @@ function tabsLine(screens: ScreenTitles, shell: Shell, width: number, { paint, s
   const more = (isNeeded: boolean) => (isNeeded ? [{ text: symbols.ellipsis, paint: paint.dim }] : [])
   return [
     ...more(first > 0),
-    ...texts
-      .slice(first, end)
-      .map((text, index): Span =>
-        first + index === current
-          ? { text: `[${text}]`, paint: paint.bold }
-          : { text: ` ${text} `, paint: paint.dim },
-      ),
+    ...texts.slice(first, end).map((text, index) => optionSpan(text, first + index === current, paint)),
     ...more(end < texts.length),
   ]
 }

@@ -3,7 +3,7 @@ import { formatNumber } from './breakdown.ts'
 import type { Chart } from './chart.ts'
 import { valueColumns } from './facts.ts'
 import { sparkline } from '../../terminal/sparkline.ts'
-import { wrap, type Line, type Painter, type Span } from '../spans.ts'
+import { optionSpan, wrap, type Line, type Painter, type Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
 
 export const ranges = ['7d', '30d', '90d'] as const
@@ -130,10 +130,8 @@ function groupDays(days: readonly Counts[], size: number): Counts[] {
 const rangesWidth = ranges.reduce((sum, range) => sum + range.length + 2, 0)
 
 /** Lists the ranges; the chosen one is in brackets. */
-export const rangeSpans = (range: Range, { bold, dim }: Theme['paint']): Span[] =>
-  ranges.map((option) =>
-    option === range ? { text: `[${option}]`, paint: bold } : { text: ` ${option} `, paint: dim },
-  )
+export const rangeSpans = (range: Range, paint: Theme['paint']): Span[] =>
+  ranges.map((option) => optionSpan(option, option === range, paint))
 
 /** Lists the first steps of a new account; completed ones are ticked. */
 export function firstStepLines(

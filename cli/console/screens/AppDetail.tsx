@@ -1,4 +1,5 @@
 import { Box } from 'ink'
+import { keysOf } from '../../../src/shared/fields.ts'
 import type { Application } from '../../client/resources.ts'
 import { appStatus, environmentSpan } from '../lines/application.ts'
 import { Lines } from '../components/Lines.tsx'
@@ -12,7 +13,7 @@ import { useProjects } from '../hooks/use-projects.ts'
 import { useBreadcrumbs } from '../hooks/use-shell.ts'
 import type { IssuedCredentialSet } from '../issued-credentials.ts'
 import type { ScreenProps } from '../screen.ts'
-import { fitSpan, justify, displayWidth, type Span } from '../spans.ts'
+import { fitSpan, justify, displayWidth, optionSpan, type Span } from '../spans.ts'
 import { AppActivity } from './AppActivity.tsx'
 import { AppCredentials } from './AppCredentials.tsx'
 import { AppPage } from './AppPage.tsx'
@@ -25,27 +26,19 @@ import { editAppDialog, removeAppDialog, toggleAppDialog } from './app-dialogs.t
 import { openPageDialog } from './page-dialog.ts'
 import { sendDialog } from './otp-dialogs.ts'
 
-const tabTitles = {
-  credentials: 'Credentials',
-  activity: 'Activity',
-  webhooks: 'Webhooks',
-  page: 'Page',
-  templates: 'Texts',
-  send: 'Test',
-  quickStart: 'Quick start',
-} as const
+const tabs = {
+  credentials: { title: 'Credentials', View: AppCredentials },
+  activity: { title: 'Activity', View: AppActivity },
+  webhooks: { title: 'Webhooks', View: AppWebhooks },
+  page: { title: 'Page', View: AppPage },
+  templates: { title: 'Texts', View: AppTemplates },
+  send: { title: 'Test', View: AppSend },
+  quickStart: { title: 'Quick start', View: AppQuickStart },
+}
 
-export type AppTab = keyof typeof tabTitles
+export type AppTab = keyof typeof tabs
 
-const tabs = [
-  'credentials',
-  'activity',
-  'webhooks',
-  'page',
-  'templates',
-  'send',
-  'quickStart',
-] as const satisfies readonly AppTab[]
+const tabNames = keysOf(tabs)
 
 type Props = ScreenProps & {
   id: string
@@ -71,9 +64,8 @@ function LoadedApp({ app, width, height, tab, setTab, onIssued, close }: Props &
   const console = useConsole()
   const { theme, openDialog } = console
   const { paint } = theme
-  const tabIndex = tabs.indexOf(tab)
   const moveTab = (offset: number) =>
-    setTab(tabs[(tabIndex + offset + tabs.length) % tabs.length] ?? 'credentials')
+    setTab(tabNames.at((tabNames.indexOf(tab) + offset) % tabNames.length) ?? 'credentials')
   const callAsApplication = useApplicationCalls()
   const [sent, setSent] = usePersistentState<SentCode | null>(`apps sent ${app.id}`, null)
   const keys: AppKeys = {
@@ -98,11 +90,7 @@ function LoadedApp({ app, width, height, tab, setTab, onIssued, close }: Props &
   }
   const state: Span[] = [environmentSpan(app.environment, theme), '  ', appStatus(app, theme), ' ']
   const nameWidth = width - displayWidth(state) - 2
-  const heading: Span[] = tabs.map((tabName) =>
-    tabName === tab
-      ? { text: `[${tabTitles[tabName]}]`, paint: paint.bold }
-      : { text: ` ${tabTitles[tabName]} `, paint: paint.dim },
-  )
+  const heading = tabNames.map((name) => optionSpan(tabs[name].title, name === tab, paint))
   const idText = `${app.id} `
   const hasRoom = displayWidth(heading) + idText.length < width
   const headerLines = [
@@ -110,11 +98,11 @@ function LoadedApp({ app, width, height, tab, setTab, onIssued, close }: Props &
     justify(heading, hasRoom ? { text: idText, paint: paint.dim } : '', width),
     '',
   ]
-  const Tab = tabViews[tab]
+  const { View } = tabs[tab]
   return (
     <Box flexDirection="column" width={width} height={height}>
       <Lines lines={headerLines} width={width} />
-      <Tab
+      <View
         key={`${app.id} ${tab}`}
         app={app}
         keys={keys}
@@ -125,14 +113,4 @@ function LoadedApp({ app, width, height, tab, setTab, onIssued, close }: Props &
       />
     </Box>
   )
-}
-
-const tabViews = {
-  credentials: AppCredentials,
-  activity: AppActivity,
-  webhooks: AppWebhooks,
-  page: AppPage,
-  templates: AppTemplates,
-  send: AppSend,
-  quickStart: AppQuickStart,
 }

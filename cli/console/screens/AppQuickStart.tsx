@@ -5,7 +5,7 @@ import { Lines } from '../components/Lines.tsx'
 import { useConsole } from '../console-context.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { useKeys } from '../hooks/use-keys.ts'
-import { justify, type Line } from '../spans.ts'
+import { justify, optionSpan, type Line } from '../spans.ts'
 import type { TabProps } from './app-tab.ts'
 
 /** Tab with sample code that calls the application, to read and to copy. */
@@ -46,11 +46,7 @@ export function AppQuickStart({ app, keys, width, height }: TabProps) {
     copy: () => copy(shownSnippet.text, `the ${shownSnippet.title} snippet`),
   })
   const linesBelow = lines.length - firstLine - codeHeight
-  const titles = snippets.map((candidate) =>
-    candidate === shownSnippet
-      ? { text: `[${candidate.title}]`, paint: paint.bold }
-      : { text: ` ${candidate.title} `, paint: paint.dim },
-  )
+  const titles = snippets.map((snippet) => optionSpan(snippet.title, snippet === shownSnippet, paint))
   const moreHint =
     linesBelow > 0 ? { text: `${symbols.down} ${linesBelow} more lines `, paint: paint.yellow } : ''
   const code = lines.slice(firstLine, firstLine + codeHeight).map((text): Line => ({
