@@ -1,6 +1,6 @@
 import type { BarSet } from '../terminal/sparkline.ts'
 import type { Paint } from '../terminal/text.ts'
-import type { Painter } from './spans.ts'
+import type { Painter, Span } from './spans.ts'
 
 const unicode = {
   on: '●',
@@ -97,5 +97,6 @@ const toneByStatus: Partial<Record<string, Tone>> = {
   skipped: 'off',
 }
 
-/** Returns the tone of an API `status`, of any resource. */
-export const statusTone = (status: string): Tone => toneByStatus[status] ?? 'neutral'
+/** Formats the status of any resource: `● active`. */
+export const statusSpan = ({ status }: { status: string }, theme: Theme): Span =>
+  theme.status(toneByStatus[status] ?? 'neutral', status)

@@ -2,20 +2,16 @@ import { applicationFields } from '../../../src/shared/application-fields.ts'
 import { keysOf, type FieldDefinition } from '../../../src/shared/fields.ts'
 import type { Application, Project } from '../../client/resources.ts'
 import { formatSetting } from '../../terminal/setting-text.ts'
-import { recentTime, relativeTime } from '../../terminal/text.ts'
+import { recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import type { Environment } from '../console-context.ts'
-import { factLines, type Fact } from './facts.ts'
+import { factLines, timeWithAge, type Fact } from './facts.ts'
 import { justify, type Line, type Span } from '../spans.ts'
-import { statusTone, type Theme } from '../theme.ts'
+import { statusSpan, type Theme } from '../theme.ts'
 
 /** Formats the environment; live is red everywhere. */
 export const environmentSpan = (environment: Environment, { paint }: Theme): Span =>
   environment === 'live' ? { text: 'LIVE', paint: paint.red } : { text: 'test', paint: paint.cyan }
-
-/** Formats the status of an application: `● active`. */
-export const appStatus = ({ status }: Application, theme: Theme): Span =>
-  theme.status(statusTone(status), status)
 
 /** Formats the title of a pane, with the amount used of the plan at the right. */
 export const paneTitle = (
@@ -67,19 +63,17 @@ export const appColumns = (
     ? []
     : [{ title: 'PROJECT', width: 8, grow: 1, maxWidth: 40, dropPriority: 2, cell: projectName }]),
   { title: 'ENV', width: 4, cell: ({ environment }) => environmentSpan(environment, theme) },
-  { title: 'STATUS', width: 10, cell: (app) => appStatus(app, theme) },
+  { title: 'STATUS', width: 10, cell: (app) => statusSpan(app, theme) },
   { title: 'CREATED', width: 11, dropPriority: 1, cell: ({ createdAt }) => recentTime(createdAt, nowMs) },
   { title: 'ID', width: 30, dropPriority: 3, cell: ({ id }) => id },
 ]
-
-const createdText = (iso: string, nowMs: number) => `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`
 
 /** Formats the details of a project, one fact per line. */
 export const projectFacts = (project: Project, theme: Theme, nowMs: number): Line[] =>
   factLines(
     [
       ['description', project.description ?? { text: 'none', paint: theme.paint.dim }],
-      ['created', createdText(project.createdAt, nowMs)],
+      ['created', timeWithAge(project.createdAt, nowMs)],
       ['id', project.id],
     ],
     theme,
@@ -89,9 +83,9 @@ export const projectFacts = (project: Project, theme: Theme, nowMs: number): Lin
 export const appFacts = (app: Application, theme: Theme, nowMs: number): Line[] =>
   factLines(
     [
-      ['status', [environmentSpan(app.environment, theme), '  ', appStatus(app, theme)]],
+      ['status', [environmentSpan(app.environment, theme), '  ', statusSpan(app, theme)]],
       ...settingFacts(app, ['otpTtlSeconds']),
-      ['created', createdText(app.createdAt, nowMs)],
+      ['created', timeWithAge(app.createdAt, nowMs)],
       ['id', app.id],
     ],
     theme,

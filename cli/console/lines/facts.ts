@@ -1,3 +1,4 @@
+import { recentTime, relativeTime } from '../../terminal/text.ts'
 import { fitSpan, type Line, type Painter } from '../spans.ts'
 import type { Theme } from '../theme.ts'
 
@@ -8,6 +9,10 @@ export const factLines = (facts: readonly Fact[], { paint }: Theme, labelWidth =
   facts.flatMap(([label, value]) =>
     value === null ? [] : [[{ text: ` ${label.padEnd(labelWidth)}`, paint: paint.dim }, ...[value].flat()]],
   )
+
+/** Formats a time and how far away it is: `11:40:05  5 min ago`. */
+export const timeWithAge = (iso: string, nowMs: number) =>
+  `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`
 
 /** Formats values side by side under their names, in columns of a width. */
 export function valueColumns(

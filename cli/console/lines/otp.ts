@@ -1,10 +1,10 @@
 import { reasonWords, routeText } from '../../client/log-lines.ts'
 import { metadataText } from '../../client/metadata-text.ts'
 import type { OtpRequest } from '../../client/resources.ts'
-import { formatTimeUntil, recentTime, relativeTime } from '../../terminal/text.ts'
-import { factLines, type Fact } from './facts.ts'
+import { formatTimeUntil } from '../../terminal/text.ts'
+import { factLines, timeWithAge, type Fact } from './facts.ts'
 import type { Line, Span } from '../spans.ts'
-import { statusTone, type Theme } from '../theme.ts'
+import { statusSpan, type Theme } from '../theme.ts'
 
 type Context = {
   theme: Theme
@@ -12,10 +12,6 @@ type Context = {
   formatPhone(phone: string | null): string
   applicationName(id: string | null): string
 }
-
-/** Formats the status of a request: `◌ pending`. */
-export const statusSpan = ({ status }: Pick<OtpRequest, 'status'>, theme: Theme): Span =>
-  theme.status(statusTone(status), status)
 
 /** Formats the time until the code expires; `-` if the request is no longer pending. */
 export const expiryText = ({ status, expiresAt }: OtpRequest, nowMs: number) =>
@@ -35,7 +31,7 @@ export function requestLines(
   { theme, nowMs, formatPhone, applicationName }: Context,
 ): Line[] {
   const { paint } = theme
-  const timeText = (iso: string) => `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`
+  const timeText = (iso: string) => timeWithAge(iso, nowMs)
   const facts: Fact[] = [
     [
       'phone',

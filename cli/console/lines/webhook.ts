@@ -1,7 +1,7 @@
 import type { WebhookDelivery, WebhookEndpoint } from '../../client/resources.ts'
 import { formatTimeUntil } from '../../terminal/text.ts'
 import type { Span } from '../spans.ts'
-import { statusTone, type Theme } from '../theme.ts'
+import type { Theme } from '../theme.ts'
 
 /** Formats the status of an endpoint; an enabled endpoint whose deliveries fail is a warning. */
 export function endpointStatus(
@@ -12,10 +12,6 @@ export function endpointStatus(
     return theme.status('off', disabledReason === null ? 'disabled' : `disabled: ${disabledReason}`)
   return failingSince === null ? theme.status('good', 'enabled') : theme.status('warning', 'failing')
 }
-
-/** Formats the status of a delivery: `● delivered`. */
-export const deliveryStatus = ({ status }: Pick<WebhookDelivery, 'status'>, theme: Theme): Span =>
-  theme.status(statusTone(status), status)
 
 /** Formats the time until the next attempt: `in 40 s`; `-` if there is none. */
 export const nextAttemptText = ({ nextAttemptAt }: Pick<WebhookDelivery, 'nextAttemptAt'>, nowMs: number) =>

@@ -1,7 +1,7 @@
 import { Box } from 'ink'
 import { keysOf } from '../../../src/shared/fields.ts'
 import type { Application } from '../../client/resources.ts'
-import { appStatus, environmentSpan } from '../lines/application.ts'
+import { environmentSpan } from '../lines/application.ts'
 import { Lines } from '../components/Lines.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
@@ -14,6 +14,7 @@ import { useBreadcrumbs } from '../hooks/use-shell.ts'
 import type { IssuedCredentialSet } from '../issued-credentials.ts'
 import type { ScreenProps } from '../screen.ts'
 import { fitSpan, justify, displayWidth, optionSpan, type Span } from '../spans.ts'
+import { statusSpan } from '../theme.ts'
 import { AppActivity } from './AppActivity.tsx'
 import { AppCredentials } from './AppCredentials.tsx'
 import { AppPage } from './AppPage.tsx'
@@ -88,7 +89,7 @@ function LoadedApp({ app, width, height, tab, setTab, onIssued, close }: Props &
     },
     remove: () => openDialog(removeAppDialog(console, app, close)),
   }
-  const state: Span[] = [environmentSpan(app.environment, theme), '  ', appStatus(app, theme), ' ']
+  const state: Span[] = [environmentSpan(app.environment, theme), '  ', statusSpan(app, theme), ' ']
   const nameWidth = width - displayWidth(state) - 2
   const heading = tabNames.map((name) => optionSpan(tabs[name].title, name === tab, paint))
   const idText = `${app.id} `

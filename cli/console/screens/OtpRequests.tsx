@@ -20,7 +20,7 @@ import { useNow } from '../hooks/use-now.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { usePolled } from '../hooks/use-polled.ts'
 import { useOnlyEnvironment, usePhoneFormatter } from '../hooks/use-shell.ts'
-import { expiryText, statusSpan } from '../lines/otp.ts'
+import { expiryText } from '../lines/otp.ts'
 import {
   parseRequestSearch,
   requestListName,
@@ -29,6 +29,7 @@ import {
   type RequestSearch,
 } from '../request-search.ts'
 import type { ScreenProps } from '../screen.ts'
+import { statusSpan } from '../theme.ts'
 import { appFilterPicker, appPicker } from './app-picker.ts'
 import { sendDialog } from './otp-dialogs.ts'
 import { usePhoneKeys } from './use-phone-keys.ts'

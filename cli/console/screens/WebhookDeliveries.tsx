@@ -12,7 +12,8 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useResource } from '../hooks/use-resource.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { deliveryStatus, nextAttemptText } from '../lines/webhook.ts'
+import { nextAttemptText } from '../lines/webhook.ts'
+import { statusSpan } from '../theme.ts'
 import { redeliverDialog } from './webhook-dialogs.ts'
 
 type Props = {
@@ -56,7 +57,7 @@ export function WebhookDeliveries({ endpoint, isActive, width, height, open, onB
   const columns: Column<WebhookDelivery>[] = [
     { title: 'CREATED', width: 11, cell: ({ createdAt }) => recentTime(createdAt, nowMs) },
     { title: 'EVENT', width: 15, cell: ({ type }) => type },
-    { title: 'STATUS', width: 11, cell: (delivery) => deliveryStatus(delivery, theme) },
+    { title: 'STATUS', width: 11, cell: (delivery) => statusSpan(delivery, theme) },
     { title: 'TRIES', width: 5, align: 'right', cell: ({ attempts }) => String(attempts) },
     {
       title: 'RESULT',

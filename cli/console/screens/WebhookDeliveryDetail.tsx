@@ -1,7 +1,7 @@
 import { Box } from 'ink'
 import { useState } from 'react'
 import type { WebhookDeliveryDetail as Detail } from '../../client/resources.ts'
-import { formatDuration, printable, recentTime, relativeTime } from '../../terminal/text.ts'
+import { formatDuration, printable, recentTime } from '../../terminal/text.ts'
 import { faultText, requestLines, resultText, type SentRequest } from '../../client/webhook-text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
@@ -17,8 +17,9 @@ import { useScroll } from '../hooks/use-scroll.ts'
 import { useBreadcrumbs, usePhoneFormatter } from '../hooks/use-shell.ts'
 import type { ScreenProps } from '../screen.ts'
 import { wrap, type Line } from '../spans.ts'
-import { factLines, type Fact } from '../lines/facts.ts'
-import { deliveryStatus, nextAttemptText } from '../lines/webhook.ts'
+import { factLines, timeWithAge, type Fact } from '../lines/facts.ts'
+import { nextAttemptText } from '../lines/webhook.ts'
+import { statusSpan } from '../theme.ts'
 import { redeliverDialog } from './webhook-dialogs.ts'
 
 type Props = ScreenProps & { webhookId: string; deliveryId: string; close(): void }
@@ -111,11 +112,11 @@ function DeliveryAttempts({
       [
         'status',
         [
-          deliveryStatus(detail, theme),
+          statusSpan(detail, theme),
           detail.nextAttemptAt === null ? '' : `  next attempt ${nextAttemptText(detail, nowMs)}`,
         ],
       ],
-      ['created', `${recentTime(detail.createdAt, nowMs)}  ${relativeTime(detail.createdAt, nowMs)}`],
+      ['created', timeWithAge(detail.createdAt, nowMs)],
     ]
     return ['', ...factLines(facts, theme, 9), '']
   }
