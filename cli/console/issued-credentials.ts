@@ -1,4 +1,5 @@
 import type { Application, CreatedApiToken, CreatedApplication } from '../client/resources.ts'
+import { keysOf } from '../../src/shared/fields.ts'
 import type { Environment } from './console-context.ts'
 
 /** A credential. `label` is short, so that the whole value fits next to it. */
@@ -31,6 +32,8 @@ export const credentialNames = {
 
 export type CredentialKey = keyof typeof credentialNames
 
+export const credentialKeys = keysOf(credentialNames)
+
 /** The credentials that can be rotated, with their names in the API. */
 export const rotations = {
   clientSecret: 'secret',
@@ -39,8 +42,6 @@ export const rotations = {
 } as const satisfies Partial<Record<CredentialKey, string>>
 
 const rotateRemedy = 'You can rotate them later with R on the page of the application.'
-
-const credentialKeys = ['clientId', 'clientSecret', 'apiKey', 'webhookSecret'] as const
 
 /** Returns the credentials of a new application. */
 export const credentialsFromCreation = (app: CreatedApplication): IssuedCredentialSet => ({

@@ -10,13 +10,11 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { useSecret } from '../hooks/use-secret.ts'
-import { credentialNames, type CredentialKey } from '../issued-credentials.ts'
+import { credentialKeys, credentialNames, type CredentialKey } from '../issued-credentials.ts'
 import type { Handler } from '../key-router.ts'
 import { wrap, type Line } from '../spans.ts'
 import { rotateDialog } from './app-dialogs.ts'
 import type { TabProps } from './app-tab.ts'
-
-const credentialKeys = ['clientId', 'clientSecret', 'apiKey', 'webhookSecret'] as const
 
 const descriptions: Record<CredentialKey, string> = {
   clientId: 'Identifies the application. It is not secret and never changes.',

@@ -1,13 +1,13 @@
 import { CliError, exitCodes } from '../../terminal/errors.ts'
 import type { Console, Dialog } from '../console-context.ts'
 
-type Needs = Pick<Console, 'api' | 'toast' | 'refresh'>
+type Needs = Pick<Console, 'api' | 'toast'>
 
 /** @param shown the number as it is shown: it may be masked */
 type DialogPhone = { phone: string; shown: string }
 
 /** Resets the limits of a phone number. */
-export const unlockDialog = ({ api, toast, refresh }: Needs, { phone, shown }: DialogPhone): Dialog => ({
+export const unlockDialog = ({ api, toast }: Needs, { phone, shown }: DialogPhone): Dialog => ({
   kind: 'form',
   title: 'Unlock a phone number',
   lines: [`Forgets the wrong codes and recent sends of ${shown}, so that it can get and enter codes again.`],
@@ -19,12 +19,11 @@ export const unlockDialog = ({ api, toast, refresh }: Needs, { phone, shown }: D
       .asDeveloper('POST', '/v1/users/:phoneNumber/unlock', call)
       .then(({ data }) => data, orNothing({ unlocked: false }))
     toast(unlocked ? `${shown} is unlocked` : `${shown} was not locked`, unlocked ? 'good' : 'neutral')
-    refresh()
   },
 })
 
 /** Erases a phone number from all records. */
-export const eraseDialog = ({ api, toast, refresh }: Needs, { phone, shown }: DialogPhone): Dialog => ({
+export const eraseDialog = ({ api, toast }: Needs, { phone, shown }: DialogPhone): Dialog => ({
   kind: 'confirm',
   title: 'Erase a phone number',
   lines: [
@@ -37,7 +36,6 @@ export const eraseDialog = ({ api, toast, refresh }: Needs, { phone, shown }: Di
     const call = { params: { phoneNumber: phone }, query: { erase: 'true' as const } }
     await api.asDeveloper('DELETE', '/v1/users/:phoneNumber', call)
     toast(`${shown} is erased`, 'good')
-    refresh()
   },
 })
 
