@@ -1,10 +1,9 @@
+import type { OtpStatus } from '../../src/shared/otp-values.ts'
 import { channelName, entryDetail, paintType, routeText } from './log-lines.ts'
 import type { LogEntry, OtpRequest, SentOtp } from './resources.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept } from '../terminal/table.ts'
 import { printable, type Paint } from '../terminal/text.ts'
-
-export type OtpStatus = OtpRequest['status']
 
 const marks = {
   pending: { text: '… pending', colour: 'cyan' },
@@ -13,9 +12,6 @@ const marks = {
   expired: { text: '○ expired', colour: 'dim' },
   canceled: { text: '○ canceled', colour: 'dim' },
 } as const satisfies Record<OtpStatus, { text: string; colour: keyof Paint }>
-
-/** Lists the statuses of codes. */
-export const otpStatuses = Object.keys(marks)
 
 /** Formats the status of a code, with a symbol and colour. */
 export const paintOtpStatus = (status: OtpStatus, paint: Paint) =>

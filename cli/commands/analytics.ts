@@ -14,13 +14,13 @@ import { environmentOption } from './environment-option.ts'
 import { requestChannels, type Channel, type Environment } from '../../src/shared/otp-values.ts'
 
 type View = 'summary' | 'timeseries' | 'costs'
-type Range = '7d' | '30d' | '90d'
+type Range = (typeof ranges)[number]
 type Key = (typeof keys)[number]
 type Options = { range?: Range; app?: string; by?: Key; env?: Environment; watch?: true; csv?: true } & Filter
 /** One country, channel or provider that a breakdown is restricted to. */
 type Filter = { country?: string; channel?: Channel; provider?: string }
 
-const ranges = ['7d', '30d', '90d'] as const satisfies readonly Range[]
+const ranges = ['7d', '30d', '90d'] as const
 const keys = ['application', 'country', 'channel', 'provider'] as const
 const rangeDefault = '30d'
 const watchIntervalMs = 5000

@@ -1,4 +1,5 @@
 import { Option } from 'commander'
+import { channels } from '../../src/shared/otp-values.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import type { EnvFileOption } from '../client/credentials.ts'
 import { pairsParser, readVariables } from '../terminal/pairs.ts'
@@ -10,13 +11,7 @@ export const phoneHelp = 'like +14155550100, or as it is written in --country'
 /** Options of otp send, by the property of the request body that they set. Other commands have some of them. */
 export const otpOptions = {
   country: textOption(countryFlags, countryHelp),
-  channel: choiceOption('--channel <channel>', 'channel to use', [
-    'sms',
-    'whatsapp',
-    'telegram',
-    'voice',
-    'rcs',
-  ]),
+  channel: choiceOption('--channel <channel>', 'channel to use', channels),
   locale: textOption('--locale <tag>', 'language of the message, like en or pt-BR'),
   ttlSeconds: numberOption('--ttl <seconds>', 'code lifetime, 60 to 600 seconds'),
   metadata: {

@@ -13,13 +13,7 @@ import {
 import { addListOptions, printList, readSince, type ListOptions } from '../client/lists.ts'
 import { metadataText } from '../client/metadata-text.ts'
 import { channelName, reasonWords } from '../client/log-lines.ts'
-import {
-  deliveryText,
-  otpStatuses,
-  paintOtpStatus,
-  timelineText,
-  type OtpStatus,
-} from '../client/otp-text.ts'
+import { deliveryText, paintOtpStatus, timelineText } from '../client/otp-text.ts'
 import type { LogEntry, OtpRequest } from '../client/resources.ts'
 import type { Context } from '../context.ts'
 import type { Output } from '../terminal/output.ts'
@@ -28,7 +22,7 @@ import { namedId, printable } from '../terminal/text.ts'
 import { countryFlags, countryHelp } from './country-option.ts'
 import { environmentOption } from './environment-option.ts'
 import { parseMoment, sinceFlags, sinceHelp } from './moment.ts'
-import type { Environment } from '../../src/shared/otp-values.ts'
+import { otpStatuses, type Environment, type OtpStatus } from '../../src/shared/otp-values.ts'
 
 type Filters = ListOptions & {
   app?: string

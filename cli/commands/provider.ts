@@ -13,12 +13,11 @@ import { loadServerConfig, requireConfig } from '../host/config.ts'
 import { nameDataDir } from '../host/name-data-dir.ts'
 import { describeRunning, findRunning, noteRunning } from '../host/running.ts'
 import { kept, optional } from '../terminal/table.ts'
+import { channels } from '../../src/shared/otp-values.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { printable } from '../terminal/text.ts'
 import { version } from '../version.ts'
 import { addProviderAddCommand } from './provider-add.ts'
-
-const channels = ['sms', 'whatsapp', 'telegram', 'voice', 'rcs'] as const
 
 type OpenCircuit = { node: string; failure: string; until: string }
 

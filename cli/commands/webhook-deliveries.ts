@@ -6,6 +6,7 @@ import type { Api } from '../client/api.ts'
 import type { Output } from '../terminal/output.ts'
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../client/resources.ts'
 import { eventKinds } from '../../src/shared/event-kinds.ts'
+import { keysOf } from '../../src/shared/fields.ts'
 import { findDelivery, findWebhook } from '../client/find.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { parseMoment, sinceHelp } from './moment.ts'
@@ -17,8 +18,6 @@ type RecoverOptions = { since?: string; until?: string }
 type Filters = ListOptions & { status?: Status; type?: (typeof eventKinds)[number] }
 
 const webhookHelp = 'id, URL or application of the endpoint; may be left out if you have one only'
-
-const statuses = ['pending', 'delivered', 'failed', 'skipped'] as const satisfies readonly Status[]
 
 /** Registers the commands for deliveries to an endpoint. */
 export function addDeliveryCommands(webhook: CliCommand) {
@@ -160,6 +159,8 @@ const marks = {
   failed: { text: '✗ failed', colour: 'red' },
   skipped: { text: '○ skipped', colour: 'yellow' },
 } as const satisfies Record<Status, { text: string; colour: keyof Paint }>
+
+const statuses = keysOf(marks)
 
 const paintStatus = (status: Status, paint: Paint) => paint[marks[status].colour](marks[status].text)
 

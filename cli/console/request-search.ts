@@ -1,9 +1,6 @@
+import { otpStatuses, type OtpStatus } from '../../src/shared/otp-values.ts'
 import { isLastDigits } from '../client/last-digits.ts'
-import type { Application, OtpRequest } from '../client/resources.ts'
-
-type OtpStatus = OtpRequest['status']
-
-export const requestStatuses: readonly OtpStatus[] = ['pending', 'verified', 'failed', 'expired', 'canceled']
+import type { Application } from '../client/resources.ts'
 
 /** Name of the list of requests, and of the state that keeps its search. */
 export const requestListName = 'otp'
@@ -45,7 +42,7 @@ export function parseRequestSearch(
       ...(phone !== null && !typed.startsWith('0') && { whole: phone }),
     }
   if (phone !== null) return { kind: 'phone', phone }
-  const status = requestStatuses.find((name) => name === typed.toLowerCase())
+  const status = otpStatuses.find((name) => name === typed.toLowerCase())
   if (status !== undefined) return { kind: 'status', status }
   const app = applications.find(({ id, name }) => id === typed || name === typed)
   return app === undefined ? null : { kind: 'app', appId: app.id }

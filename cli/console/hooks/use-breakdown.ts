@@ -1,3 +1,4 @@
+import type { Range } from '../lines/overview.ts'
 import { useResource } from './use-resource.ts'
 import { useOnlyEnvironment } from './use-shell.ts'
 
@@ -5,7 +6,7 @@ import { useOnlyEnvironment } from './use-shell.ts'
 const intervalMs = 10_000
 
 /** Polls the counts of the last days by application, country or provider. */
-export function useBreakdown(by: 'application' | 'country' | 'provider', range: '7d' | '30d' | '90d') {
+export function useBreakdown(by: 'application' | 'country' | 'provider', range: Range) {
   const environment = useOnlyEnvironment()
   const query = { by, range, environment }
   return useResource('/v1/analytics/breakdown', { query }, { intervalMs })

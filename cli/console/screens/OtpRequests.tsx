@@ -1,4 +1,5 @@
 import { Box } from 'ink'
+import { otpStatuses, type OtpStatus } from '../../../src/shared/otp-values.ts'
 import { routeText } from '../../client/log-lines.ts'
 import type { Api } from '../../client/api.ts'
 import type { OtpRequest } from '../../client/resources.ts'
@@ -25,7 +26,6 @@ import {
   parseRequestSearch,
   requestListName,
   requestSearchName,
-  requestStatuses,
   type RequestSearch,
 } from '../request-search.ts'
 import type { ScreenProps } from '../screen.ts'
@@ -46,7 +46,7 @@ export function OtpRequests({ width, height, target, open }: ScreenProps & { ope
   const { data: loadedApplications, applicationName, applicationCell } = useApplications()
   const applications = loadedApplications ?? []
   const [pickedApp, setPickedApp] = usePersistentState<string | null>('otp app', null)
-  const [pickedStatus, setPickedStatus] = usePersistentState<OtpRequest['status'] | null>('otp status', null)
+  const [pickedStatus, setPickedStatus] = usePersistentState<OtpStatus | null>('otp status', null)
   const [searchText, setSearchText] = usePersistentState(requestSearchName, '')
   const search = parseRequestSearch(searchText, applications)
   const appId = search?.kind === 'app' ? search.appId : pickedApp
@@ -166,10 +166,8 @@ const channelText = ({ channel, provider }: OtpRequest) =>
   provider === 'inbox' ? provider : routeText(channel, provider)
 
 /** Returns the status after `current`; null, which is all, after the last one. */
-const nextStatus = (current: OtpRequest['status'] | null): OtpRequest['status'] | null =>
-  current === null
-    ? (requestStatuses[0] ?? null)
-    : (requestStatuses[requestStatuses.indexOf(current) + 1] ?? null)
+const nextStatus = (current: OtpStatus | null): OtpStatus | null =>
+  current === null ? (otpStatuses[0] ?? null) : (otpStatuses[otpStatuses.indexOf(current) + 1] ?? null)
 
 const empty = ['No codes yet. Press S to send one; or:', '', '  otpd otp send PHONE --env-file FILE']
 
