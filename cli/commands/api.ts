@@ -4,6 +4,7 @@ import type { CliCommand } from './command.ts'
 import type { RawResponse } from '../client/api.ts'
 import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
+import { collect } from '../terminal/pairs.ts'
 import { terminalJson } from '../terminal/text.ts'
 import { isRecord, parseJson } from '../../src/shared/json.ts'
 
@@ -27,7 +28,7 @@ export function addApiCommand(program: CliCommand) {
     .option(
       '-f, --field <key=value>',
       'text in the request body, or query parameter of a GET; may be repeated',
-      (field: string, earlier: string[] | undefined) => [...(earlier ?? []), field],
+      collect,
     )
     .option('-i, --include', 'print the status and the headers of the response, too')
     .option('--paginate', 'read all pages of a list, and print them as one')

@@ -5,7 +5,7 @@ import { isRecord } from '../../src/shared/json.ts'
 import { templatesText, templateText, warnOfParts } from '../client/app-templates.ts'
 import { findApplication } from '../client/find.ts'
 import { usageError } from '../terminal/errors.ts'
-import { pairsParser } from '../terminal/pairs.ts'
+import { collect, pairsParser } from '../terminal/pairs.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { printable } from '../terminal/text.ts'
 
@@ -78,9 +78,6 @@ export function addAppTemplateCommands(template: CliCommand) {
 }
 
 const emptyText = "No templates. Create one: otpd template set login --app APP --text en='…'"
-
-/** Collects the values of an option that may be repeated. */
-export const collect = (text: string, before: string[] = []) => [...before, text]
 
 /** Reads the texts of the flags and of the file. @throws usage error */
 function readTexts({ text = [], file }: SetOptions, folder: string): Record<string, string> {

@@ -8,6 +8,7 @@ import {
   type FieldValue,
 } from '../../src/shared/fields.ts'
 import { usageError } from '../terminal/errors.ts'
+import { collect } from '../terminal/pairs.ts'
 import { parseSetting } from '../terminal/setting-text.ts'
 
 type FieldOption<V> = {
@@ -88,8 +89,7 @@ export function addFieldOptions<Body>(command: CliCommand, options: FieldOptions
     const { flags, help, choices, isRepeatable } = options[key]
     const option = new Option(flags, help)
     if (choices) option.choices([...choices])
-    if (isRepeatable)
-      option.argParser((text: string, earlier: string[] | undefined) => [...(earlier ?? []), text])
+    if (isRepeatable) option.argParser(collect)
     command.addOption(option)
   }
   return command

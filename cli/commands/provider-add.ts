@@ -11,6 +11,7 @@ import {
 } from '../host/provider-table.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
+import { collect } from '../terminal/pairs.ts'
 import { ask } from '../terminal/prompt.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { printable } from '../terminal/text.ts'
@@ -30,7 +31,7 @@ export function addProviderAddCommand(provider: CliCommand) {
     .option(
       '--set <setting=value>',
       'a setting instead of a question, repeatable; secrets as nameEnv=VARIABLE or nameFile=PATH',
-      (text: string, all: string[]) => [...all, text],
+      collect,
       [],
     )
     .option('--print', 'print the table instead of trying and writing it')

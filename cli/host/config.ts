@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Config, ConfigUse, DatabaseConfig, Flags, LoadedConfig } from '../../src/config/config.ts'
 import type { Io } from '../terminal/io.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
+import { collect } from '../terminal/pairs.ts'
 import { firstProblems } from '../terminal/problems.ts'
 
 /** Adds the settings that `serve` and `config` take as flags. */
@@ -17,7 +18,7 @@ export const addConfigFlags = <C extends Command>(command: C): C =>
     .option(
       '--domain <name>',
       'name to serve over HTTPS, with a certificate by ACME; repeatable (OTPD_TLS_DOMAINS)',
-      (name: string, names: string[] | undefined) => [...(names ?? []), name],
+      collect,
     )
     .option(
       '--tls-cert <file>',

@@ -1,6 +1,9 @@
 import { usageError } from './errors.ts'
 import { printable } from './text.ts'
 
+/** Collects the values of an option that may be repeated. */
+export const collect = (text: string, earlier: string[] = []) => [...earlier, text]
+
 /**
  * Creates the parser of a repeatable option whose values are pairs, such as `order=4711`.
  *
