@@ -2,9 +2,7 @@ import { formatMoney, formatUnitCost, savedText, sumCosts } from '../client/cost
 import type { BreakdownRow, CostRow } from '../client/resources.ts'
 import type { Output } from '../terminal/output.ts'
 import { kept, optional, type Heading } from '../terminal/table.ts'
-import { printable } from '../terminal/text.ts'
-
-export const formatNumber = (value: number) => value.toLocaleString('en-US')
+import { formatNumber, printable } from '../terminal/text.ts'
 
 const countText = (value: number | null | undefined) => (value == null ? '-' : formatNumber(value))
 const nameOf = ({ name, key }: BreakdownRow, missing = 'unknown') => printable(name ?? key ?? missing)

@@ -4,11 +4,10 @@ import type { HostBackupList } from '../../src/host/host.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
-import { formatBytes } from '../terminal/progress-text.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { printable } from '../terminal/text.ts'
+import { formatBytes, printable } from '../terminal/text.ts'
 
 type RowCounts = { accounts: number; applications: number; otpRequests: number; logEntries: number }
 

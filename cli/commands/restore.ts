@@ -5,10 +5,9 @@ import { confirm } from '../terminal/confirm.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
-import { formatBytes } from '../terminal/progress-text.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { rowsText } from './backup.ts'
-import { formatFacts, printable, relativeTime, zonedTime } from '../terminal/text.ts'
+import { formatBytes, formatFacts, printable, relativeTime, zonedTime } from '../terminal/text.ts'
 
 type RestoreFlags = HostFlags & { from?: string; masterKeyFile?: string; unauthenticated?: boolean }
 

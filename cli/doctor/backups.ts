@@ -1,6 +1,6 @@
 import type { BackupInspection } from '../../src/host/host.ts'
 import { dayMs } from '../../src/shared/durations.ts'
-import { formatBytes } from '../terminal/progress-text.ts'
+import { formatBytes } from '../terminal/text.ts'
 import { formatAge, lateBackupChecks } from '../../src/shared/operating-checks.ts'
 import { ok, warning, type Check } from '../../src/shared/check.ts'
 

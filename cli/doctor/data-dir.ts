@@ -1,11 +1,10 @@
 import type { HostInspection } from '../../src/host/host.ts'
 import { freeSpaceCheck } from '../../src/shared/operating-checks.ts'
 import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
-import { formatBytes } from '../terminal/progress-text.ts'
 import { explainCode } from '../../src/shared/error-cause.ts'
 import { restrictAccess } from '../../src/shared/restrict-access.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { formatRemaining, listShort } from '../terminal/text.ts'
+import { formatBytes, formatRemaining, listShort } from '../terminal/text.ts'
 
 type OpenDirectory = Extract<HostInspection, { state: 'accessible' }>
 

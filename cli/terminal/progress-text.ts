@@ -1,8 +1,7 @@
 import type { ProgressStep } from '../../src/shared/progress.ts'
 import type { ProgressEstimate } from '../../src/shared/progress-estimate.ts'
 import { formatBytes, formatRemaining } from '../../src/shared/human-text.ts'
-
-export { formatBytes }
+import { formatNumber } from './text.ts'
 
 type ProgressState = Pick<ProgressStep, 'step' | 'unit'> & {
   done: number | null
@@ -52,4 +51,4 @@ function withBar(share: number, text: string, columns: number): string {
   return full.length < columns ? full : text.trimStart().slice(0, Math.max(0, columns - 1))
 }
 
-const formatCount = (count: number) => Math.round(count).toLocaleString('en-US')
+const formatCount = (count: number) => formatNumber(Math.round(count))

@@ -3,6 +3,7 @@ import { dayMs, hourMs, minuteMs, secondMs } from '../../src/shared/durations.ts
 import { formatRemaining, localTime, printable } from '../../src/shared/human-text.ts'
 
 export {
+  formatBytes,
   formatRemaining,
   formatTimeUntil,
   localTime,
@@ -84,6 +85,9 @@ export function timeZone(nowMs: number) {
   const parts = new Intl.DateTimeFormat('en-US', { timeZoneName: 'short' }).formatToParts(nowMs)
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? 'UTC'
 }
+
+/** Formats a number with commas between thousands. */
+export const formatNumber = (value: number) => value.toLocaleString('en-US')
 
 /** Formats how long something took or may take: `88 ms`, `2 s`, `4 min 41 s`. */
 export const formatDuration = (durationMs: number) =>

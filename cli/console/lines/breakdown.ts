@@ -1,10 +1,8 @@
 import type { BreakdownRow, ProviderState } from '../../client/resources.ts'
-import { formatTimeUntil } from '../../terminal/text.ts'
+import { formatNumber, formatTimeUntil } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import type { Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
-
-export const formatNumber = (value: number) => value.toLocaleString('en-US')
 
 /** Formats a share of verified codes; `-` if none was sent. */
 export const conversionText = ({ sent, conversion }: Pick<BreakdownRow, 'sent' | 'conversion'>) =>

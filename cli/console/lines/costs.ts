@@ -1,7 +1,7 @@
 import { formatMoney, formatUnitCost, savedText, type sumCosts } from '../../client/costs.ts'
 import { wrap, type Line } from '../spans.ts'
 import type { Theme } from '../theme.ts'
-import { formatNumber } from './breakdown.ts'
+import { formatNumber } from '../../terminal/text.ts'
 import { valueColumns } from './facts.ts'
 
 /** Room for the bars on a screen of a width. */

@@ -1,5 +1,5 @@
 import type { DayCounts, Summary } from '../../client/resources.ts'
-import { formatNumber } from './breakdown.ts'
+import { formatNumber } from '../../terminal/text.ts'
 import type { Chart } from './chart.ts'
 import { valueColumns } from './facts.ts'
 import { sparkline } from '../../terminal/sparkline.ts'

@@ -11,7 +11,7 @@ import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useResource } from '../hooks/use-resource.ts'
-import { formatNumber } from '../lines/breakdown.ts'
+import { formatNumber } from '../../terminal/text.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import type { Theme } from '../theme.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { formatBytes, formatEstimate, formatProgress } from '../../../cli/terminal/progress-text.ts'
+import { formatEstimate, formatProgress } from '../../../cli/terminal/progress-text.ts'
+import { formatBytes } from '../../../cli/terminal/text.ts'
 import { createEstimate } from '../../../src/shared/progress-estimate.ts'
 import { createProgress } from '../../../cli/terminal/progress.ts'
 import { processIo } from '../../../cli/terminal/terminal.ts'
