@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import type { CliCommand } from './command.ts'
 import type { HostRotation } from '../../src/host/host.ts'
 import { confirm } from '../terminal/confirm.ts'
-import { withProgress } from '../terminal/progress.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
 import { listShort, printable } from '../terminal/text.ts'
@@ -54,8 +53,8 @@ export function addAdminKeyCommands(admin: CliCommand) {
           }),
         })
       }
-      const rotation = await withProgress(context, (onStep) =>
-        withDataDir(context, options, (host, needs) => host.rotateMasterKey({ ...needs, onStep }, rotate)),
+      const rotation = await withDataDir(context, options, (host, needs) =>
+        host.rotateMasterKey(needs, rotate),
       )
       output.printData(rotation, () => rotationText(rotation, output))
       for (const note of rotationNotes(rotation, compromised)) output.note(note)

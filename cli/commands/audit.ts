@@ -5,7 +5,6 @@ import { exitCodes } from '../terminal/errors.ts'
 import { addListOptions, printList, readList, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
 import type { AuditEntry } from '../client/resources.ts'
-import { withProgress } from '../terminal/progress.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { printable, type Fact } from '../terminal/text.ts'
 
@@ -34,9 +33,7 @@ export function addAuditCommand(program: CliCommand) {
     .examples('otpd audit verify', 'otpd audit verify --json > heads.json')
     .run(async (context, flags: HostFlags) => {
       const { output } = context
-      const result = await withProgress(context, (onStep) =>
-        withDataDir(context, flags, (host, needs) => host.verifyAudit({ ...needs, onStep })),
-      )
+      const result = await withDataDir(context, flags, (host, needs) => host.verifyAudit(needs))
       output.printData(result, () => verificationText(result, output))
       return result.isUnbroken ? exitCodes.done : exitCodes.negative
     })

@@ -4,7 +4,6 @@ import type { HostBackupList } from '../../src/host/host.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
-import { withProgress } from '../terminal/progress.ts'
 import { kept, optional } from '../terminal/table.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
 import { formatBytes, printable } from '../terminal/text.ts'
@@ -29,10 +28,8 @@ export function addBackupCommands(program: CliCommand) {
       const { io, output } = context
       const path = checkFile(file, options, io.workingDirectory)
       const { prune = false } = options
-      const result = await withProgress(context, (onStep) =>
-        withDataDir(context, options, (host, needs) =>
-          host.backUp({ ...needs, onStep }, { file: path, prune }),
-        ),
+      const result = await withDataDir(context, options, (host, needs) =>
+        host.backUp(needs, { file: path, prune }),
       )
       const { file: made, bytes, sha256, rows, pruned } = result
       const isRemote = made.startsWith('s3://')
@@ -89,10 +86,8 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
     .run(async (context, name: string, _: HostFlags, command: CliCommand) => {
       const { io, output } = context
       const options = hostFlagsOf(command)
-      const result = await withProgress(context, (onStep) =>
-        withDataDir(context, options, (host, needs) =>
-          host.verifyBackup({ ...needs, onStep }, name, { cwd: io.workingDirectory }),
-        ),
+      const result = await withDataDir(context, options, (host, needs) =>
+        host.verifyBackup(needs, name, { cwd: io.workingDirectory }),
       )
       output.printData(result, () =>
         output.details(output.done(`${output.paint.bold(printable(result.file))} is whole and unchanged`), [

@@ -1,7 +1,6 @@
 import type { CliCommand } from './command.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import { addMoveCommand } from './migrate-to-postgres.ts'
-import { withProgress } from '../terminal/progress.ts'
 import { kept } from '../terminal/table.ts'
 import { printable } from '../terminal/text.ts'
 
@@ -34,9 +33,7 @@ export function addMigrateCommands(program: CliCommand) {
       const { output } = context
       const noteDrain = (name: string) =>
         output.note(`${name} waits 25 s, so that nodes of older versions drain before it is applied.`)
-      const result = await withProgress(context, (onStep) =>
-        withDataDir(context, options, (host, needs) => host.migrateUp({ ...needs, onStep }, noteDrain)),
-      )
+      const result = await withDataDir(context, options, (host, needs) => host.migrateUp(needs, noteDrain))
       output.printData(result, () =>
         result.migrated.length === 0
           ? output.done('The database is up to date')

@@ -5,7 +5,6 @@ import { confirm } from '../terminal/confirm.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
-import { withProgress } from '../terminal/progress.ts'
 import { rowsText } from './backup.ts'
 import { formatBytes, formatFacts, printable, relativeTime, zonedTime } from '../terminal/text.ts'
 
@@ -49,10 +48,8 @@ export function addRestoreCommand(program: CliCommand) {
           name: 'restore',
         }),
       })
-      const result = await withProgress(context, (onStep) =>
-        withDataDir(context, options, (host, needs) =>
-          host.restore({ ...needs, onStep }, { ...wanted, name: backup }, { allowUnauthenticated }),
-        ),
+      const result = await withDataDir(context, options, (host, needs) =>
+        host.restore(needs, { ...wanted, name: backup }, { allowUnauthenticated }),
       )
       output.printData(result, () =>
         output.details(output.done(`Restored ${output.paint.bold(printable(result.file))}`), [

@@ -5,8 +5,10 @@ import type { Context } from '../context.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
+import { withProgress } from '../terminal/progress.ts'
 import { explainCode } from '../../src/shared/error-cause.ts'
 import { isRecord } from '../../src/shared/json.ts'
+import type { OnStep } from '../../src/shared/progress.ts'
 import { fieldFaults } from '../session/response-error.ts'
 import { loadServerConfig, requireConfig } from './config.ts'
 import { nameDataDir } from './name-data-dir.ts'
@@ -51,7 +53,7 @@ export async function withHost<T>(
 }
 
 /**
- * Runs `work` that must open the data directory itself: backup, restore and migrations.
+ * Runs `work` that must open the data directory itself: backup, restore and migrations. Shows the progress of its steps.
  *
  * @throws CliError for an expected failure
  */
@@ -60,7 +62,7 @@ export async function withDataDir<T>(
   flags: HostFlags,
   work: (
     host: typeof import('../../src/server/bundle.ts'),
-    needs: { config: Config; warn: Output['warn'] },
+    needs: { config: Config; warn: Output['warn']; onStep: OnStep },
   ) => Promise<T>,
 ): Promise<T> {
   const loaded = await loadServerConfig(context.io, flags, 'migration')
@@ -68,7 +70,7 @@ export async function withDataDir<T>(
   await nameDataDir(context, loaded)
   const host = await import('../../src/server/bundle.ts')
   try {
-    return await work(host, { config, warn: context.output.warn })
+    return await withProgress(context, (onStep) => work(host, { config, warn: context.output.warn, onStep }))
   } catch (error) {
     throw asCliError(error)
   } finally {
