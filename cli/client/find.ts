@@ -33,7 +33,7 @@ export const findProject = (api: Api, idOrName: string) =>
 
 /** Lists all projects of the developer. */
 export const listProjects = (api: Api) =>
-  loadPages((query) => api.asDeveloper('GET', '/v1/projects', { query }))
+  readPages((query) => api.asDeveloper('GET', '/v1/projects', { query }))
 
 /** Finds the id of an application by id, part of an id, or name. @throws as findProject does */
 export const findApplication = (api: Api, idOrName: string) =>
@@ -41,7 +41,7 @@ export const findApplication = (api: Api, idOrName: string) =>
 
 /** Lists all applications of the developer, or of one project. */
 export const listApplications = (api: Api, projectId?: string) =>
-  loadPages((query) => api.asDeveloper('GET', '/v1/applications', { query: { ...query, projectId } }))
+  readPages((query) => api.asDeveloper('GET', '/v1/applications', { query: { ...query, projectId } }))
 
 /** Names of resources by their ids. */
 export type Names = ReadonlyMap<string, string>
@@ -74,7 +74,7 @@ export const findToken = (api: Api, idOrName: string) =>
   find(idOrName, { noun: 'token', label: 'API token', prefix: 'tok', list: () => listTokens(api) })
 
 /** Lists all API tokens of the developer. */
-export const listTokens = (api: Api) => loadPages((query) => api.asDeveloper('GET', '/v1/tokens', { query }))
+export const listTokens = (api: Api) => readPages((query) => api.asDeveloper('GET', '/v1/tokens', { query }))
 
 /** Finds the id of a guard rule by id, part of an id, or value in any spelling. @throws as findProject does */
 export async function findGuardRule(api: Api, idOrValue: string): Promise<string> {
@@ -94,7 +94,7 @@ export async function findGuardRule(api: Api, idOrValue: string): Promise<string
 
 /** Lists all guard rules of the developer. */
 export const listGuardRules = (api: Api) =>
-  loadPages((query) => api.asDeveloper('GET', '/v1/guard/rules', { query }))
+  readPages((query) => api.asDeveloper('GET', '/v1/guard/rules', { query }))
 
 /**
  * Finds the id of a webhook endpoint by id, part of an id, URL, or its application. Without a text there must be one only.
@@ -127,7 +127,7 @@ export async function findWebhook(api: Api, text?: string): Promise<string> {
 
 /** Lists all webhook endpoints of the developer. */
 export const listWebhooks = (api: Api) =>
-  loadPages((query) => api.asDeveloper('GET', '/v1/webhooks', { query }))
+  readPages((query) => api.asDeveloper('GET', '/v1/webhooks', { query }))
 
 /** Finds the id of one of the newest OTP requests by id or part of an id. @throws as findProject does */
 export const findOtpRequest = (api: Api, id: string) =>
@@ -135,7 +135,7 @@ export const findOtpRequest = (api: Api, id: string) =>
 
 /** Lists the newest OTP requests of the developer. */
 export const listOtpRequests = (api: Api, itemsMax = searchedMax) =>
-  loadPages((query) => api.asDeveloper('GET', '/v1/otp', { query }), itemsMax)
+  readPages((query) => api.asDeveloper('GET', '/v1/otp', { query }), { itemsMax })
 
 /** Finds the id of one of the newest deliveries of an endpoint by id or part of an id. @throws as findProject does */
 export const findDelivery = (api: Api, webhookId: string, id: string) =>
@@ -149,9 +149,9 @@ export const findDelivery = (api: Api, webhookId: string, id: string) =>
 
 /** Lists the newest deliveries of an endpoint. */
 const listDeliveries = (api: Api, webhookId: string) =>
-  loadPages(
+  readPages(
     (query) => api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', { params: { id: webhookId }, query }),
-    searchedMax,
+    { itemsMax: searchedMax },
   )
 
 /** Lists the newest audit entries that match. */
@@ -159,7 +159,8 @@ export const listAudit = (
   api: Api,
   filter: { action?: AuditEntry['action']; targetId?: string },
   itemsMax: number,
-) => loadPages((query) => api.asDeveloper('GET', '/v1/audit', { query: { ...query, ...filter } }), itemsMax)
+) =>
+  readPages((query) => api.asDeveloper('GET', '/v1/audit', { query: { ...query, ...filter } }), { itemsMax })
 
 /**
  * Returns the phone number that is named by its last digits or by the id of a user, and any other text as it is. Last
@@ -197,7 +198,7 @@ async function findPhoneByLastDigits(api: Api, text: string): Promise<string> {
 }
 
 const listUsers = (api: Api) =>
-  loadPages((query) => api.asDeveloper('GET', '/v1/users', { query }), searchedMax)
+  readPages((query) => api.asDeveloper('GET', '/v1/users', { query }), { itemsMax: searchedMax })
 
 /** Whether the text is a complete id of this kind. */
 export const isFullId = (text: string, prefix: string) => new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(text)
@@ -236,17 +237,25 @@ async function find(text: string, { noun, label, prefix, list, listCommand }: Ki
   )
 }
 
-/** Loads the pages of a list, all of them or the first ones. */
-async function loadPages<T>(
+/** Reads a list page by page: to its end, up to a number of items, or up to the first item that is not wanted. */
+export async function readPages<T>(
   loadPage: (query: { limit: string; cursor?: string }) => Promise<ApiResponse<T[]>>,
-  itemsMax = Infinity,
-) {
+  {
+    cursor,
+    itemsMax = Infinity,
+    isWanted = () => true,
+  }: { cursor?: string | undefined; itemsMax?: number; isWanted?: (item: T) => boolean } = {},
+): Promise<T[]> {
   const items: T[] = []
-  let cursor: string | null = null
+  let next: string | null | undefined = cursor
   do {
-    const response: ApiResponse<T[]> = await loadPage({ limit: '200', ...(cursor !== null && { cursor }) })
-    items.push(...response.data)
-    cursor = response.nextCursor
-  } while (cursor !== null && items.length < itemsMax)
-  return items
+    const page: ApiResponse<T[]> = await loadPage({
+      limit: '200',
+      ...(typeof next === 'string' && { cursor: next }),
+    })
+    const wanted = page.data.filter(isWanted)
+    items.push(...wanted)
+    next = wanted.length < page.data.length ? null : page.nextCursor
+  } while (next !== null && items.length < itemsMax)
+  return items.slice(0, itemsMax)
 }

@@ -1,5 +1,6 @@
 import { Option, type Command } from 'commander'
 import type { ApiResponse } from './api.ts'
+import { readPages } from './find.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
 
@@ -34,7 +35,7 @@ const sinceItemsMax = 10_000
 /** Reads the page of a list that the options name; all of them with --all. @throws usage error as readPaging does */
 export async function readList<T>(options: ListOptions, loadPage: LoadPage<T>): Promise<ApiResponse<T[]>> {
   const paging = readPaging(options)
-  return await (options.all ? readPages(loadPage, paging, Infinity, () => true) : loadPage(paging))
+  return options.all ? toPage(await readPages(loadPage)) : await loadPage(paging)
 }
 
 /**
@@ -48,9 +49,10 @@ export async function readSince<T extends { createdAt: string }>(
   loadPage: LoadPage<T>,
 ): Promise<ApiResponse<T[]>> {
   if (sinceMs === undefined) return await readList(options, loadPage)
-  const paging = readPaging(options)
-  const itemsMax = options.all ? Infinity : Number(paging.limit ?? sinceItemsMax)
-  return await readPages(loadPage, paging, itemsMax, ({ createdAt }) => Date.parse(createdAt) >= sinceMs)
+  const { limit, cursor } = readPaging(options)
+  const itemsMax = options.all ? Infinity : Number(limit ?? sinceItemsMax)
+  const isWanted = ({ createdAt }: T) => Date.parse(createdAt) >= sinceMs
+  return toPage(await readPages(loadPage, { cursor, itemsMax, isWanted }))
 }
 
 /**
@@ -77,23 +79,8 @@ export function noteMorePages(output: Output, { nextCursor }: ApiResponse<unknow
     output.note(output.paintError.dim('There are more: --all shows every item, --limit 200 the first 200.'))
 }
 
-/** Reads page after page, up to the first item that is not wanted. The body is that of one page with all items. */
-async function readPages<T>(
-  loadPage: LoadPage<T>,
-  paging: Paging,
-  itemsMax: number,
-  isWanted: (item: T) => boolean,
-): Promise<ApiResponse<T[]>> {
-  const items: T[] = []
-  let { cursor } = paging
-  for (;;) {
-    const page = await loadPage({ limit: '200', ...(cursor !== undefined && { cursor }) })
-    const wanted = page.data.filter(isWanted)
-    items.push(...wanted)
-    if (page.nextCursor === null || wanted.length < page.data.length || items.length >= itemsMax) break
-    cursor = page.nextCursor
-  }
-  const data = items.slice(0, itemsMax)
+/** Makes the response of one page that has all items. */
+function toPage<T>(data: T[]): ApiResponse<T[]> {
   const pagination = { limit: data.length, nextCursor: null }
   return { data, nextCursor: null, body: JSON.stringify({ data, pagination }) }
 }
