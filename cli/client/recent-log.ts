@@ -18,13 +18,16 @@ export type LogSearch = {
 type RecentLog = {
   /** Oldest first. */
   entries: LogEntry[]
-  /** Newest entry that was found; following the log after it misses nothing. */
-  newestId: string | null
+  /** Newest entry that was found, or a cursor before the first one; following the log after it misses nothing. */
+  newestId: string
   /** Body for --json: that of the API if one page holds the result, otherwise assembled in its shape. */
   body: string
   /** The search stopped at its page limit, before the end of the log. */
   isTruncated: boolean
 }
+
+/** A cursor before the first entry of any log. */
+const logStart = `evt_${'0'.repeat(26)}`
 
 const pagesMax = 50
 const pageLimitMax = 200
@@ -71,7 +74,7 @@ export async function findRecent(api: Api, search: LogSearch): Promise<RecentLog
   const isSinglePage = isPlain && firstPage !== undefined && limit <= pageLimitMax
   return {
     entries,
-    newestId,
+    newestId: newestId ?? logStart,
     body:
       isSinglePage && firstPage
         ? firstPage.body

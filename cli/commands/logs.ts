@@ -29,9 +29,6 @@ type Options = {
 const limitDefault = 20
 const limitMax = 10_000
 
-/** Event id before every real one: following the log after it starts at the beginning. */
-const logStart = `evt_${'0'.repeat(26)}`
-
 /** Creates the name that other programs use for --tail; the help does not show it. */
 export const followAlias = () => new Option('-f, --follow').hideHelp()
 
@@ -97,8 +94,8 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   if (!output.json) output.printResult('', () => lines.heading(io.now()))
   for (const entry of recentLog.entries) output.printResult(JSON.stringify(entry), () => formatEntry(entry))
   output.note(output.paintError.dim(`Waiting for events from ${server.url} (Ctrl+C to quit)`))
-  const { newestId } = position ?? recentLog
-  const query = { appId, environment: options.env, type: search.type, after: newestId ?? logStart }
+  const { newestId: after } = position ?? recentLog
+  const query = { appId, environment: options.env, type: search.type, after }
   const shown = new Set(recentLog.entries.map(({ id }) => id))
   return await runUntilInterrupted(io, async (signal) => {
     for await (const event of followLog(context, connection, { query, signal })) {

@@ -27,9 +27,6 @@ const retryMs = 2000
 /** Limits drawing to 20 times a second, so that a busy log does not delay keys. */
 const drawIntervalMs = 50
 
-/** A cursor before the first entry of any log. */
-const logStart = `evt_${'0'.repeat(26)}`
-
 /**
  * Follows the log until the signal: loads the most recent entries, then streams new ones, and adds a row where the
  * connection was lost and where it was restored. Retries every 2 seconds after an error of the server.
@@ -77,7 +74,7 @@ export async function tailLog(
         const recentLog = await findRecent(api, search)
         rows = recentLog.entries.map((entry) => ({ kind: 'entry', id: entry.id, entry }))
         arrivals = recentLog.entries.map(({ at }) => Date.parse(at))
-        lastEntryId = recentLog.newestId ?? logStart
+        lastEntryId = recentLog.newestId
       }
       const { appId, environment, type } = search
       const query = { appId, environment, type, after: lastEntryId }
