@@ -136,9 +136,9 @@ export function errorReference(): string {
 const isErrorCode = (text: string): text is ErrorCode => text in httpStatusByCode
 
 function reasonTable(code: ErrorCode): string[] {
-  const rows = Object.entries(reasons).filter(([, reason]) => reason.code === code)
+  const rows = Object.entries(reasons[code] ?? {})
   if (rows.length === 0) return []
-  const lines = rows.map(([name, { meaning }]) => `| \`${name}\` | ${meaning} |`)
+  const lines = rows.map(([name, meaning]) => `| \`${name}\` | ${meaning} |`)
   return [['| `reason` | meaning |', '| --- | --- |', ...lines].join('\n')]
 }
 
