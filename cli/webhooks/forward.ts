@@ -37,47 +37,38 @@ export async function buildWebhook(api: Api, entry: LogEntry): Promise<Webhook |
   const { id, type, appId, requestId, at } = entry
   if (appId === null) return null
   const alert = type === 'guard.alert' ? parseGuardAlert(entry.detail) : undefined
-  if (alert) {
-    const { data } = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', {
-      params: { id: appId },
-    })
-    return {
-      id,
-      type,
-      body: JSON.stringify({ id, type, timestamp: at, data: alert }),
-      secret: data.webhookSecret,
-    }
-  }
-  if (requestId === null) return null
-  if (type.startsWith('message.')) return buildMessageWebhook(api, entry, { appId, messageId: requestId })
-  const [request, application, secret] = await Promise.all([
-    api.asDeveloper('GET', '/v1/otp/:id', { params: { id: requestId } }),
-    api.asDeveloper('GET', '/v1/applications/:id', { params: { id: appId } }),
+  const loading = alert ?? (requestId === null ? null : loadData(api, entry, { appId, requestId }))
+  if (loading === null) return null
+  const [data, secret] = await Promise.all([
+    loading,
     api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', { params: { id: appId } }),
   ])
-  const body = { id, type, timestamp: at, data: eventData(entry, request.data, application.data.projectId) }
-  return { id, type, body: JSON.stringify(body), secret: secret.data.webhookSecret }
-}
-
-/** Builds the webhook of a relayed message from what the log knows: not its country, channel and time of sending. */
-async function buildMessageWebhook(
-  api: Api,
-  { id, type, phone, status, at }: LogEntry,
-  { appId, messageId }: { appId: string; messageId: string },
-): Promise<Webhook> {
-  const params = { params: { id: appId } }
-  const [{ data: application }, secret] = await Promise.all([
-    api.asDeveloper('GET', '/v1/applications/:id', params),
-    api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', params),
-  ])
-  const { projectId, environment } = application
-  const data = { messageId, appId, projectId, environment, phone, status }
   return {
     id,
     type,
     body: JSON.stringify({ id, type, timestamp: at, data }),
     secret: secret.data.webhookSecret,
   }
+}
+
+/** Loads the data of an event. The log does not know country, channel and time of sending of a relayed message. */
+async function loadData(
+  api: Api,
+  entry: LogEntry,
+  { appId, requestId }: { appId: string; requestId: string },
+) {
+  const loadApplication = async () =>
+    (await api.asDeveloper('GET', '/v1/applications/:id', { params: { id: appId } })).data
+  if (entry.type.startsWith('message.')) {
+    const { projectId, environment } = await loadApplication()
+    const { phone, status } = entry
+    return { messageId: requestId, appId, projectId, environment, phone, status }
+  }
+  const [request, { projectId }] = await Promise.all([
+    api.asDeveloper('GET', '/v1/otp/:id', { params: { id: requestId } }),
+    loadApplication(),
+  ])
+  return eventData(entry, request.data, projectId)
 }
 
 function eventData(entry: LogEntry, request: ResponseData<'GET', '/v1/otp/:id'>, projectId: string) {
