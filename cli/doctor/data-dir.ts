@@ -105,14 +105,8 @@ function masterKeyCheck(
   const name = 'master key'
   const source = masterKeySource ?? `${displayPath}/master.key`
   const restoreKeyRemedy = `Put the right key back at ${shellWord(`${dataDir}/master.key`)}, or name its file in OTPD_MASTER_KEY_FILE`
-  if (masterKey === 'matches' && database.state === 'readable' && database.masterKeys > 1) {
-    return warning(
-      name,
-      `from ${source}; another one opens the database too`,
-      'Start every node with the new one, then run: otpd admin rotate-master-key --finish',
-    )
-  }
-  if (masterKey === 'matches') return ok(name, `from ${source}, matches the database`)
+  if (masterKey === 'matches')
+    return matchingKeyCheck(source, database.state === 'readable' ? database.masterKeys : 1)
   if (masterKey === 'unchecked') return ok(name, `from ${source}, not compared with the database`)
   if (masterKey === 'unusable') return fault(name, `${source} is not a master key`, restoreKeyRemedy)
   if (masterKey === 'mismatch')
@@ -121,6 +115,16 @@ function masterKeyCheck(
     ? ok(name, 'none yet; the first start creates it')
     : fault(name, 'missing, but the database needs it', restoreKeyRemedy)
 }
+
+/** Reports on a master key that opens the database. @param count how many master keys open it */
+export const matchingKeyCheck = (source: string, count: number): Check =>
+  count > 1
+    ? warning(
+        'master key',
+        `from ${source}; another one opens the database too`,
+        'Start every node with the new one, then run: otpd admin rotate-master-key --finish',
+      )
+    : ok('master key', `from ${source}, matches the database`)
 
 function databaseChecks({ database, isHeld, upgrade }: OpenDirectory, { migrate }: DataDirInfo): Check[] {
   if (database.state === 'missing')

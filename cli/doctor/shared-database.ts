@@ -1,7 +1,7 @@
 import type { InspectedNode, SharedInspection } from '../../src/host/host.ts'
 import { goneNodeCheck } from '../../src/shared/operating-checks.ts'
 import { fault, ok, warning, type Check } from '../../src/shared/check.ts'
-import { auditChecks } from './data-dir.ts'
+import { auditChecks, matchingKeyCheck } from './data-dir.ts'
 
 type SharedDatabaseInfo = {
   /** Variable, file or credential of the master key. */
@@ -17,7 +17,7 @@ export function sharedDatabaseChecks(inspection: SharedInspection, info: SharedD
   return [
     ok('database', `PostgreSQL ${version}, answers in ${latencyMs.toFixed(1)} ms`),
     ...durabilityChecks(facts),
-    masterKeyCheck(masterKeys, info),
+    matchingKeyCheck(info.masterKeySource ?? 'the configuration', masterKeys),
     ok('schema', 'up to date'),
     ...nodeChecks(nodes, info.nowMs),
     ...auditChecks(auditTrail, 'otpd audit verify'),
@@ -48,17 +48,6 @@ function durabilityChecks({
       'Name one in synchronous_standby_names at the server, or accept that the newest codes can be lost.',
     ),
   ]
-}
-
-function masterKeyCheck(masterKeys: number, { masterKeySource }: SharedDatabaseInfo): Check {
-  const name = 'master key'
-  const source = masterKeySource ?? 'the configuration'
-  if (masterKeys < 2) return ok(name, `from ${source}, matches the database`)
-  return warning(
-    name,
-    `from ${source}; another one opens the database too`,
-    'Start every node with the new one, then run: otpd admin rotate-master-key --finish',
-  )
 }
 
 function nodeChecks(nodes: readonly InspectedNode[], nowMs: number): Check[] {
