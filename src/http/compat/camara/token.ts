@@ -1,6 +1,7 @@
 import { tokenSeconds, type AppAuth, type JoinedCredentials } from '../../../domain/apps/authentication.ts'
 import { ServiceError } from '../../../domain/model/errors.ts'
 import { readForm } from '../../oauth.ts'
+import { readBasic } from '../../basic.ts'
 import { discoveryPath, tokenPath } from './errors.ts'
 
 const scope = 'one-time-password-sms:send-validate'
@@ -28,7 +29,7 @@ export async function grantToken(appAuth: AppAuth, request: Request) {
   const credentials: JoinedCredentials =
     header === null
       ? { clientId: form['client_id'], joinedSecrets: form['client_secret'] ?? '' }
-      : readBasic(header)
+      : readClient(header)
   const application = await appAuth.authenticate(credentials)
   if (form['grant_type'] === undefined) throw invalid('Expected a grant type.')
   if (form['grant_type'] !== 'client_credentials') throw invalid('Unknown grant type.', 'GRANT_TYPE')
@@ -45,9 +46,8 @@ const invalid = (message: string, reason?: string) =>
   new ServiceError('INVALID_ARGUMENT', message, { reason })
 
 /** Reads HTTP Basic. Name and password are encoded as in a form before (RFC 6749 §2.3.1). */
-function readBasic(header: string): JoinedCredentials {
-  const encoded = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1] ?? ''
-  const [name = '', password = ''] = Buffer.from(encoded, 'base64').toString('latin1').split(':')
+function readClient(header: string): JoinedCredentials {
+  const { name, password } = readBasic(header)
   return { clientId: decode(name), joinedSecrets: decode(password) }
 }
 

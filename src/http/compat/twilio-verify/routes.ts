@@ -12,10 +12,10 @@ import type { CallTurns } from '../../call-turns.ts'
 import type { ReadIdempotency } from '../../idempotency.ts'
 import { routeNotFound } from '../../route-errors.ts'
 import { authenticateCaller, addTrace } from '../../require-application.ts'
-import { readCredentials } from './credentials.ts'
+import { readBasic } from '../../basic.ts'
 import { invalidParameter, pageFields, readPage, readQuery } from './fields.ts'
 import { presentSafeNumber, presentService, presentServices } from './present.ts'
-import { findResource, isServiceOf, type Resource } from './resources.ts'
+import { findResource, isServiceOf, readAccountSid, type Resource } from './resources.ts'
 import { createAttemptCalls } from './attempts.ts'
 import { createVerificationCalls, type Call } from './verifications.ts'
 
@@ -103,7 +103,9 @@ export function twilioVerifyRoutes(services: TwilioVerifyServices) {
   const authenticate = async ({ headers, request }: Pick<Call, 'headers' | 'request'>) => {
     const { appAuth, callTurns } = services
     const resource = findResource(new URL(request.url).pathname)
-    const credentials = readCredentials(headers['authorization'])
+    // A sid of the application, and its joined secrets.
+    const { name, password } = readBasic(headers['authorization'])
+    const credentials = { applicationId: readAccountSid(name), joinedSecrets: password }
     if (request.method === 'POST' && operations.has(resource?.kind))
       return { application: await authenticateCaller(appAuth, credentials, request), resource }
     const application = await appAuth.authenticate(credentials)
