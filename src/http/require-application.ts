@@ -68,6 +68,10 @@ export async function deferredAuthenticationError(request: Request): Promise<Ser
 export type Caller =
   { kind: 'developer'; developer: Developer } | { kind: 'application'; application: CallingApplication }
 
+/** The owner of the requests and sessions that a caller may read. */
+export const ownerOf = (caller: Caller) =>
+  caller.kind === 'developer' ? { developerId: caller.developer.id } : { appId: caller.application.id }
+
 /**
  * Plugin that authenticates a developer or an application and adds `caller` to the context. An `Authorization` header
  * takes precedence over the headers of an application. A call with an API key alone is charged.

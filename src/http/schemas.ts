@@ -106,6 +106,10 @@ export const country = Type.Optional(
 
 export const idParams = object({ id: Type.String() })
 
+/** Query parameter with the id of a resource. */
+export const idQuery = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 64, description }))
+
 /** Invalid fields of a request. */
 export const errorDetails = Type.Optional(
   Type.Array(

@@ -8,7 +8,7 @@ import { normalizeCountry } from '../../shared/spellings.ts'
 import { formatPrice } from '../../domain/model/price.ts'
 import { requestChannels } from '../../shared/otp-values.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { country, data, environmentQuery, nullable, object, oneOf } from '../schemas.ts'
+import { country, data, environmentQuery, idQuery, nullable, object, oneOf } from '../schemas.ts'
 
 const ranges = { '7d': 7, '30d': 30, '90d': 90 } as const
 const rangeNames = ['7d', '30d', '90d'] as const
@@ -158,13 +158,8 @@ export function analyticsRoutes(services: {
         query: object({
           range: rangeQuery,
           environment: environmentQuery,
-          appId: Type.Optional(
-            Type.String({
-              minLength: 1,
-              maxLength: 64,
-              description:
-                'Only this application. Its messages count as sent once a provider accepted them, or they are in the inbox.',
-            }),
+          appId: idQuery(
+            'Only this application. Its messages count as sent once a provider accepted them, or they are in the inbox.',
           ),
         }),
         response: {

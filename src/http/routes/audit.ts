@@ -5,7 +5,7 @@ import { auditActions } from '../../shared/audit-actions.ts'
 import type { AuditService } from '../../domain/accounts/audit.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { type Paginate, formatTime } from '../pagination.ts'
-import { nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
+import { idQuery, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
 
 const auditEntry = object(
   {
@@ -71,9 +71,7 @@ export function auditRoutes(services: {
       query: object({
         ...pageQuery,
         action: Type.Optional(oneOf(auditActions)),
-        targetId: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 64, description: 'Only entries for this resource.' }),
-        ),
+        targetId: idQuery('Only entries for this resource.'),
       }),
       response: { 200: page(auditEntry) },
       detail: {

@@ -6,7 +6,7 @@ import type { Clock } from '../../domain/model/clock.ts'
 import { invalidField, ServiceError } from '../../domain/model/errors.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { createEventStream } from '../event-stream.ts'
-import { environmentQuery, eventStream, object } from '../schemas.ts'
+import { environmentQuery, eventStream, idQuery, object } from '../schemas.ts'
 import { readTraceId } from '../client.ts'
 import { logTypeQuery, presentLogEntry, readLogTypes } from './logs.ts'
 import type { World } from '../../world/world.ts'
@@ -66,18 +66,11 @@ export function logStreamRoutes(services: {
     },
     {
       query: object({
-        appId: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 64, description: 'Only entries of this application.' }),
-        ),
+        appId: idQuery('Only entries of this application.'),
         environment: environmentQuery,
         type: logTypeQuery,
-        after: Type.Optional(
-          Type.String({
-            minLength: 1,
-            maxLength: 64,
-            description:
-              'Id of an entry: the stream starts after it. `evt_` and 26 zeros starts at the beginning of the log. If omitted, only new entries are sent.',
-          }),
+        after: idQuery(
+          'Id of an entry: the stream starts after it. `evt_` and 26 zeros starts at the beginning of the log. If omitted, only new entries are sent.',
         ),
       }),
       // Allows any other header.

@@ -15,9 +15,10 @@ import { requireDeveloper, type AuthenticateDeveloper } from '../require-develop
 import { type Paginate, formatTime } from '../pagination.ts'
 import {
   environmentQuery,
+  idQuery,
   jsonText,
-  nullable,
   messageChannel,
+  nullable,
   object,
   oneOf,
   page,
@@ -240,26 +241,14 @@ export function logRoutes(services: {
     {
       query: object({
         ...pageQuery,
-        appId: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 64, description: 'Only entries of this application.' }),
-        ),
+        appId: idQuery('Only entries of this application.'),
         environment: environmentQuery,
-        requestId: Type.Optional(
-          Type.String({
-            minLength: 1,
-            maxLength: 64,
-            description:
-              'Only entries of this OTP request, with its delivery attempts: what `GET /v1/otp/{id}/events` lists.',
-          }),
+        requestId: idQuery(
+          'Only entries of this OTP request, with its delivery attempts: what `GET /v1/otp/{id}/events` lists.',
         ),
         type: logTypeQuery,
-        after: Type.Optional(
-          Type.String({
-            minLength: 1,
-            maxLength: 64,
-            description:
-              'Id of an entry: returns later entries, the earliest first. Cannot be combined with cursor.',
-          }),
+        after: idQuery(
+          'Id of an entry: returns later entries, the earliest first. Cannot be combined with cursor.',
         ),
         order: Type.Optional({
           ...oneOf(['asc', 'desc']),

@@ -12,6 +12,7 @@ import { jsonBody } from '../json-body.ts'
 import { deferRateHeaders, setResultHeaders } from '../rate-headers.ts'
 import { requireApplication } from '../require-application.ts'
 import { country, data, idempotencyKey, idParams, object, oneOf } from '../schemas.ts'
+import { phone } from './otp-operations.ts'
 
 /** The routes of codes of other systems, below `/v1/otp`. */
 export function otpDeliverRoute(services: {
@@ -39,11 +40,7 @@ export function otpDeliverRoute(services: {
       },
       {
         body: object({
-          phone: Type.String({
-            minLength: 1,
-            maxLength: 64,
-            errorText: 'Expected a phone number of up to 64 characters, such as +14155550100',
-          }),
+          phone,
           country,
           code: Type.String({
             pattern: relayedCodePattern,

@@ -11,7 +11,7 @@ import { sendFields } from '../field-schemas.ts'
 import { jsonBody } from '../json-body.ts'
 import { formatTime, formatTimeOrNull } from '../pagination.ts'
 import { setRateHeaders } from '../rate-headers.ts'
-import { requireApplication, requireEither } from '../require-application.ts'
+import { ownerOf, requireApplication, requireEither } from '../require-application.ts'
 import type { AuthenticateDeveloper } from '../require-developer.ts'
 import { country, data, idParams, nullable, object, oneOf, text, timestamp } from '../schemas.ts'
 import { sessionTemplateFields } from './template-fields.ts'
@@ -150,8 +150,7 @@ export function otpSessionRoutes(services: {
   const getRoute = new Elysia().use(requireEither(services, 'full_credentials')).get(
     '/sessions/:id',
     async ({ caller, params }) => {
-      const owner =
-        caller.kind === 'developer' ? { developerId: caller.developer.id } : { appId: caller.application.id }
+      const owner = ownerOf(caller)
       return { data: present(await sessions.get(owner, params.id)) }
     },
     {

@@ -10,7 +10,7 @@ import type { OtpService } from '../../domain/otp/otp.ts'
 import type { OtpRelay } from '../../domain/otp/relay.ts'
 import type { Clock } from '../../domain/model/clock.ts'
 import { readPhoneFilter } from '../phone-filter.ts'
-import { requireEither, type Caller } from '../require-application.ts'
+import { ownerOf, requireEither } from '../require-application.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { setRateHeaders } from '../rate-headers.ts'
 import { type Paginate, formatTime, formatTimeOrNull } from '../pagination.ts'
@@ -19,6 +19,7 @@ import {
   data,
   environmentQuery,
   idParams,
+  idQuery,
   nullable,
   object,
   oneOf,
@@ -64,9 +65,6 @@ const otpRequest = object(
   },
   'OtpRequest',
 )
-
-const ownerOf = (caller: Caller) =>
-  caller.kind === 'developer' ? { developerId: caller.developer.id } : { appId: caller.application.id }
 
 /** All routes below `/v1/otp`. */
 export function otpRoutes(services: {
@@ -130,9 +128,7 @@ export function otpRoutes(services: {
     {
       query: object({
         ...pageQuery,
-        appId: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 64, description: 'Only requests of this application.' }),
-        ),
+        appId: idQuery('Only requests of this application.'),
         environment: environmentQuery,
         status: Type.Optional({ ...oneOf(otpStatuses), description: 'Only requests in this status.' }),
         phone: Type.Optional(

@@ -5,7 +5,7 @@ import { ServiceError } from '../../domain/model/errors.ts'
 import type { Clock } from '../../domain/model/clock.ts'
 import { relayedCodePattern, type RelayInput } from '../../domain/otp/relay-once.ts'
 import type { OtpRelay } from '../../domain/otp/relay.ts'
-import { isRecord } from '../../shared/json.ts'
+import { isRecord, parseJson } from '../../shared/json.ts'
 import { sendFields } from '../field-schemas.ts'
 import { isSignedBy } from '../hook-signature.ts'
 import { idParams } from '../schemas.ts'
@@ -62,7 +62,7 @@ export function supabaseHookRoute(services: {
 
 /** Reads the fields that matter. The phone has no plus sign. @throws INVALID_ARGUMENT */
 function readInput(body: string): RelayInput {
-  const { user, sms, metadata } = readRecord(parse(body), ['user', 'sms', 'metadata'])
+  const { user, sms, metadata } = readRecord(parseJson(body), ['user', 'sms', 'metadata'])
   const { phone: newPhone, otp: code } = readRecord(sms, ['phone', 'otp'])
   const { phone: ownPhone, user_metadata: settings } = readRecord(user, ['phone', 'user_metadata'])
   const { locale } = readRecord(settings, ['locale'])
@@ -88,12 +88,4 @@ function readRecord<K extends string>(value: unknown, names: readonly K[]): Part
   const record = isRecord(value) ? value : {}
   // Each name gets its value.
   return Object.fromEntries(names.map((name) => [name, record[name]])) as Partial<Record<K, unknown>>
-}
-
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
 }
