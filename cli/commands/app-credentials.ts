@@ -1,10 +1,9 @@
 import { Argument } from 'commander'
+import { confirmApplication } from './app-manage.ts'
 import type { CliCommand } from './command.ts'
 import { reserveEnvFile } from '../client/credentials.ts'
-import { confirm } from '../terminal/confirm.ts'
 import { findApplication } from '../client/find.ts'
 import { shellWord } from '../../src/shared/shell-word.ts'
-import { printable } from '../terminal/text.ts'
 
 const clientSecret = { type: 'secret', label: 'client secret', variable: 'OTPD_CLIENT_SECRET' } as const
 const apiKey = { type: 'api', label: 'API key', variable: 'OTPD_API_KEY' } as const
@@ -66,16 +65,8 @@ function describeRotation(command: CliCommand, path: string, envFile: string) {
       const { io, connect, output } = context
       const { api, server } = connect()
       const { type, label, variable } = credentials[name]
-      const id = await confirm(context, {
-        find: () => findApplication(api, idOrName),
-        async describe(id) {
-          const { data } = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
-          const appLabel = `${printable(data.name)} (${data.environment})`
-          return {
-            question: `Replace the ${label} of ${appLabel}? The current one stops working at once.`,
-            name: data.name,
-          }
-        },
+      const id = await confirmApplication(context, api, idOrName, {
+        question: (app) => `Replace the ${label} of ${app}? The current one stops working at once.`,
       })
       const file = envFile === undefined ? null : reserveEnvFile(io, envFile)
       const response = await api

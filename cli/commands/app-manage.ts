@@ -105,7 +105,8 @@ export function addAppManageCommands(app: CliCommand) {
     })
 }
 
-const confirmApplication = (
+/** Asks before a change to an application, and returns its id. */
+export const confirmApplication = (
   context: Context,
   api: Api,
   idOrName: string,
