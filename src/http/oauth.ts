@@ -6,7 +6,6 @@ import { readText } from './json-body.ts'
 /** Error response of a token endpoint (RFC 6749 §5.2), which replaces the API's own error body. */
 type OAuthErrorResponse = {
   status: 400 | 413 | 415 | 429 | 503
-  retryAfterSeconds: number | undefined
   body: { error: string; error_description: string; reason?: string; details?: ErrorDetail[] }
 }
 
@@ -21,18 +20,23 @@ const errorMappings: Partial<Record<ErrorCode, Pick<OAuthErrorResponse, 'status'
   UNAVAILABLE: { status: 503, error: 'temporarily_unavailable' },
 }
 
-/** Runs the work of a token route. Returns expected failures as OAuth errors and rethrows all others. */
+/**
+ * Runs the work of a token route. Returns expected failures as OAuth errors, for which it sets `Retry-After`, and
+ * rethrows all others.
+ */
 export async function toOAuthResult<T extends object>(
+  headers: Record<string, string | number>,
   work: () => Promise<T | TokenErrorResponse>,
 ): Promise<{ value: T } | { failure: OAuthErrorResponse }> {
   try {
     const value = await work()
     if (!isRefusal(value)) return { value }
-    return { failure: { status: 400, retryAfterSeconds: undefined, body: value } }
+    return { failure: { status: 400, body: value } }
   } catch (thrown) {
     const mapping = thrown instanceof ServiceError ? errorMappings[thrown.code] : undefined
     if (!(thrown instanceof ServiceError) || !mapping) throw thrown
     const { message, reason, details, retryAfterSeconds } = thrown
+    if (retryAfterSeconds !== undefined) headers['retry-after'] = String(retryAfterSeconds)
     // OAuth has one string for people, and clients that read no more.
     const description = details?.map((detail) => `${detail.path}: ${detail.message}`).join(' ') || message
     const body = {
@@ -41,7 +45,7 @@ export async function toOAuthResult<T extends object>(
       ...(reason !== undefined && { reason }),
       ...(details && { details }),
     }
-    return { failure: { status: mapping.status, retryAfterSeconds, body } }
+    return { failure: { status: mapping.status, body } }
   }
 }
 

@@ -136,12 +136,10 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
       async ({ request, server, set, status }) => {
         const provider = getProvider()
         const client = readClient({ request, server, set })
-        const result = await toOAuthResult(async () => provider.grant(await readForm(request), client))
-        if ('value' in result) return result.value
-        const { failure } = result
-        if (failure.retryAfterSeconds !== undefined)
-          set.headers['retry-after'] = String(failure.retryAfterSeconds)
-        return status(failure.status, failure.body)
+        const result = await toOAuthResult(set.headers, async () =>
+          provider.grant(await readForm(request), client),
+        )
+        return 'value' in result ? result.value : status(result.failure.status, result.failure.body)
       },
       {
         parse: 'none',
@@ -161,17 +159,13 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
       async ({ request, server, set, status }) => {
         const provider = getProvider()
         const client = readClient({ request, server, set })
-        const result = await toOAuthResult(async () => {
+        const result = await toOAuthResult(set.headers, async () => {
           const { token } = await readForm(request)
           if (token === undefined) throw new ServiceError('INVALID_ARGUMENT', 'Missing parameter: token.')
           await provider.revoke(token, client)
           return {}
         })
-        if ('value' in result) return result.value
-        const { failure } = result
-        if (failure.retryAfterSeconds !== undefined)
-          set.headers['retry-after'] = String(failure.retryAfterSeconds)
-        return status(failure.status, failure.body)
+        return 'value' in result ? result.value : status(result.failure.status, result.failure.body)
       },
       {
         parse: 'none',
