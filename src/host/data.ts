@@ -31,7 +31,7 @@ export type { HostBackupList } from './backups.ts'
 type HostMigrationResult = { migrated: string[]; backup: string | null }
 export type HostAuditVerification = Omit<AuditVerification, 'provedSince'> & { provedSince: string | null }
 
-type Needs = { config: Config; warn?: (message: string) => void; onStep?: OnStep }
+export type Needs = { config: Config; warn?: (message: string) => void; onStep?: OnStep }
 
 /** A server that is starting or shutting down may hold the lock briefly. */
 const lockWaitMs = 1000
@@ -49,8 +49,7 @@ export async function backUp(
   options: { file?: string | undefined; prune?: boolean } = {},
 ): Promise<HostBackup> {
   const { config, onStep } = needs
-  if (config.database) throw notOnPostgres('backup')
-  const dataDir = requireDataDir(config)
+  const dataDir = requireSqlite(config, 'backup')
   const masterKey = readBackupKey(config)
   if (!isLocked(dataFiles(dataDir).lock) && findLogDamage(dataDir))
     needs.warn?.(
@@ -81,8 +80,7 @@ export async function listBackups(
   needs: Needs,
   { from, cwd }: { from?: string | undefined; cwd: string },
 ): Promise<HostBackupList> {
-  if (needs.config.database) throw notOnPostgres('backup')
-  return listStoredBackups(needs, { dataDir: requireDataDir(needs.config), from, cwd })
+  return listStoredBackups(needs, { dataDir: requireSqlite(needs.config, 'backup'), from, cwd })
 }
 
 /**
@@ -97,8 +95,7 @@ export async function verifyBackup(
   { cwd }: { cwd: string },
 ): Promise<HostVerifiedBackup> {
   const { config, onStep = () => {} } = needs
-  if (config.database) throw notOnPostgres('backup')
-  const dataDir = requireDataDir(config)
+  const dataDir = requireSqlite(config, 'backup')
   const masterKeys = [...readMasterKeyCandidates(dataDir, config.secrets.masterKey), ...listOldKeys(dataDir)]
   const source = await findBackup(needs, text, { dataDir, cwd, masterKeys })
   return verifySource(source, { dataDir, masterKeys, onStep })
@@ -218,14 +215,17 @@ export function readMasterKeyFile(path: string): Uint8Array {
   throw refuse(`${path} does not hold a master key`, decoded.remedy)
 }
 
-export const notOnPostgres = (command: 'backup' | 'restore') =>
-  new OperationRefused(
+/** Returns the data directory. @throws OperationRefused NOT_ON_POSTGRES; as requireDataDir does */
+export function requireSqlite(config: Config, command: 'backup' | 'restore'): string {
+  if (!config.database) return requireDataDir(config)
+  throw new OperationRefused(
     'NOT_ON_POSTGRES',
     `the database is in PostgreSQL, which otpd does not ${command === 'backup' ? 'back up' : 'restore'}`,
     command === 'backup'
       ? "Use pg_dump or your provider's backups, and keep a copy of the master key elsewhere."
       : "Stop all nodes, and use pg_restore or your provider's point-in-time recovery; then start them with the master key of that time.",
   )
+}
 
 /** Returns the data directory. @throws StartRefused in development mode; OperationRefused it cannot be read */
 export function requireDataDir({ dataDir }: Config): string {

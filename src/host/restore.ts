@@ -1,8 +1,6 @@
 import { statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { timeInCopyName, timeInFileName, timeInSealedName } from '../backups/names.ts'
-import type { Config } from '../config/config.ts'
-import type { OnStep } from '../shared/progress.ts'
 import { shellWord } from '../shared/shell-word.ts'
 import { countDatabase, type BackupRows } from '../store/data-dir/backup.ts'
 import { dataFiles, OperationRefused, prepareDataDir } from '../store/data-dir/data-dir.ts'
@@ -11,14 +9,7 @@ import { readMasterKey, readMasterKeyCandidates } from '../store/data-dir/master
 import { hasDatabase } from '../store/data-dir/missing-database.ts'
 import { restoreDatabase, type RestoreResult } from '../store/data-dir/restore.ts'
 import { findBackup, withOpenedBackup, type BackupSource } from './backup-source.ts'
-import {
-  listOldKeys,
-  notOnPostgres,
-  readMasterKeyFile,
-  requireDataDir,
-  serverRunning,
-  withLock,
-} from './data.ts'
+import { listOldKeys, readMasterKeyFile, requireSqlite, serverRunning, withLock, type Needs } from './data.ts'
 
 type HostRestoreResult = RestoreResult & { file: string }
 
@@ -34,8 +25,6 @@ export type HostFoundBackup = {
   /** Null without a database. */
   replacedRows: BackupRows | 'unreadable' | null
 }
-
-type Needs = { config: Config; warn?: (message: string) => void; onStep?: OnStep }
 
 type BackupName = {
   /** A name at the place, a path, or an address; `latest` for the newest. */
@@ -53,7 +42,7 @@ type BackupName = {
  * @throws OperationRefused SERVER_RUNNING, MASTER_KEY_MISSING, FILE_MISSING, NOT_ON_POSTGRES, or what the bucket says
  */
 export async function findRestorable({ config }: Needs, backup: BackupName): Promise<HostFoundBackup> {
-  const dataDir = requireSqlite(config)
+  const dataDir = requireSqlite(config, 'restore')
   const { database, lock } = dataFiles(dataDir)
   if (isLocked(lock)) throw serverRunning(dataDir)
   const present = readMasterKeyCandidates(dataDir, config.secrets.masterKey)
@@ -104,7 +93,7 @@ export async function restore(
   options: { allowUnauthenticated?: boolean | undefined } = {},
 ): Promise<HostRestoreResult> {
   const { config, warn = () => {}, onStep = () => {} } = needs
-  const dataDir = requireSqlite(config)
+  const dataDir = requireSqlite(config, 'restore')
   prepareDataDir(dataDir, warn)
   return withLock(dataDir, async () => {
     if (readMasterKeyCandidates(dataDir, config.secrets.masterKey).length === 0) throw noMasterKey(dataDir)
@@ -125,11 +114,6 @@ export async function restore(
       }),
     }))
   })
-}
-
-function requireSqlite(config: Config): string {
-  if (config.database) throw notOnPostgres('restore')
-  return requireDataDir(config)
 }
 
 const readOldKeys = (dataDir: string, { masterKeyFile }: BackupName): Uint8Array[] => [
