@@ -33,6 +33,7 @@ export function countLines(summary: Summary, width: number, theme: Theme): Line[
 const labelWidth = 12
 const numberWidth = 8
 const countKeys = ['sent', 'verified', 'failed'] as const
+const colours = { sent: 'cyan', verified: 'green', failed: 'red' } as const
 
 /**
  * Draws a bar chart by day, one row per count. Each row has its own scale, so it also states its largest day, today's
@@ -52,7 +53,6 @@ export function chartLines(days: readonly DayCounts[], range: Range, width: numb
     ' '.repeat(Math.max(0, labelWidth + groups.length - rangesWidth)),
     { text: ['max', 'today', 'total'].map((text) => text.padStart(numberWidth)).join(''), paint: paint.dim },
   ]
-  const colours = { sent: paint.cyan, verified: paint.green, failed: paint.red }
   const today = days.at(-1)
   const total = sumCounts(days)
   const dailyRates = days.filter(({ sent }) => sent > 0).map(verifiedPercent)
@@ -67,12 +67,12 @@ export function chartLines(days: readonly DayCounts[], range: Range, width: numb
         groups.length,
         bars,
       )
-      return row(key, line, colours[key], [largest, today?.[key] ?? 0, total[key]].map(formatNumber))
+      return row(key, line, paint[colours[key]], [largest, today?.[key] ?? 0, total[key]].map(formatNumber))
     }),
     row('verified %', rateBars, paint.green, [
       dailyRates.length === 0 ? '-' : percent(Math.max(...dailyRates)),
-      today === undefined || today.sent === 0 ? '-' : percent(verifiedPercent(today)),
-      total.sent === 0 ? '-' : percent(verifiedPercent(total)),
+      shareText(today),
+      shareText(total),
     ]),
   ]
 }
@@ -82,14 +82,11 @@ export function overviewCharts(days: readonly DayCounts[], { paint }: Theme): Ch
   const ends = [days[0]?.date ?? '', 'today'] as const
   const total = sumCounts(days)
   const today = days.at(-1)
-  const colours = { sent: paint.cyan, verified: paint.green, failed: paint.red }
-  const shareText = (counts: Counts | undefined) =>
-    counts === undefined || counts.sent === 0 ? '-' : percent(verifiedPercent(counts))
   return [
     ...countKeys.map((key): Chart => ({
       title: `${key[0]?.toUpperCase()}${key.slice(1)} by day`,
       values: days.map((day) => day[key]),
-      paint: colours[key],
+      paint: paint[colours[key]],
       remark: `today ${formatNumber(today?.[key] ?? 0)}   total ${formatNumber(total[key])}`,
       format: formatNumber,
       ends,
@@ -113,6 +110,9 @@ const percent = (rate: number) => `${Math.round(rate)}%`
 /** Share of the day's codes that were verified; capped, as codes sent before midnight may be verified after it. */
 const verifiedPercent = ({ sent, verified }: Counts) =>
   sent === 0 ? 0 : Math.min(100, (100 * verified) / sent)
+
+const shareText = (counts: Counts | undefined) =>
+  counts === undefined || counts.sent === 0 ? '-' : percent(verifiedPercent(counts))
 
 const sumCounts = (days: readonly Counts[]): Counts => ({
   sent: days.reduce((sum, day) => sum + day.sent, 0),
