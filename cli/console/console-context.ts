@@ -170,6 +170,9 @@ export type Console = {
   crash(error: unknown): void
 }
 
+/** The part of the console that dialogs need. */
+export type DialogNeeds = Pick<Console, 'api' | 'toast'>
+
 export const ConsoleContext = createContext<Console | null>(null)
 
 /** Returns the services of the console. */

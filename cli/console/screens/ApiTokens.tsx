@@ -7,7 +7,7 @@ import type { Column } from '../columns.ts'
 import { ListTable } from '../components/ListTable.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { Rule } from '../components/Rule.tsx'
-import { required, useConsole, type Console, type Dialog } from '../console-context.ts'
+import { required, useConsole, type Dialog, type DialogNeeds } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
@@ -84,7 +84,7 @@ export function ApiTokens({ width, height, onIssued }: Props) {
   )
 }
 
-const createDialog = ({ api, toast }: Pick<Console, 'api' | 'toast'>, onIssued: OnIssued): Dialog => ({
+const createDialog = ({ api, toast }: DialogNeeds, onIssued: OnIssued): Dialog => ({
   kind: 'form',
   title: 'New API token',
   lines: ['Scopes: otp:read, support, read or write, which includes all; several with commas.'],
@@ -103,7 +103,7 @@ const createDialog = ({ api, toast }: Pick<Console, 'api' | 'toast'>, onIssued: 
   },
 })
 
-const revokeDialog = ({ api, toast }: Pick<Console, 'api' | 'toast'>, { id, name }: ApiToken): Dialog => ({
+const revokeDialog = ({ api, toast }: DialogNeeds, { id, name }: ApiToken): Dialog => ({
   kind: 'confirm',
   title: 'Revoke API token',
   lines: [`Programs that use ${name} are refused at once.`],

@@ -4,7 +4,7 @@ import type { DeveloperProfile } from '../../client/resources.ts'
 import { relativeTime } from '../../terminal/text.ts'
 import { Lines } from '../components/Lines.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'
-import { useConsole, type Console, type Dialog } from '../console-context.ts'
+import { useConsole, type Dialog, type DialogNeeds } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useNow } from '../hooks/use-now.ts'
@@ -103,10 +103,7 @@ function ProfileAndTokens({ width, height, onIssued }: Props) {
 
 const rateText = (perMinute: number) => (perMinute === 0 ? 'not limited' : `${perMinute} a minute`)
 
-const editDialog = (
-  { api, toast }: Pick<Console, 'api' | 'toast'>,
-  { name, company }: DeveloperProfile,
-): Dialog => ({
+const editDialog = ({ api, toast }: DialogNeeds, { name, company }: DeveloperProfile): Dialog => ({
   kind: 'form',
   title: 'Edit profile',
   fields: [

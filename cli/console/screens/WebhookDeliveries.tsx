@@ -27,7 +27,8 @@ type Props = {
 
 /** List of the newest deliveries to an endpoint. */
 export function WebhookDeliveries({ endpoint, isActive, width, height, open, onBack }: Props) {
-  const { api, theme, openDialog, copy, toast } = useConsole()
+  const console = useConsole()
+  const { theme, openDialog, copy } = console
   const nowMs = useNow()
   const [onlyFailed, setOnlyFailed] = usePersistentState('webhooks only failed', false)
   const deliveries = useResource('/v1/webhooks/:id/deliveries', {
@@ -48,7 +49,7 @@ export function WebhookDeliveries({ endpoint, isActive, width, height, open, onB
     'webhooks',
     {
       open: selected && (() => open(selected.id)),
-      redeliver: selected && (() => openDialog(redeliverDialog({ api, toast }, endpoint.id, selected))),
+      redeliver: selected && (() => openDialog(redeliverDialog(console, endpoint.id, selected))),
       failures: { run: () => setOnlyFailed(!onlyFailed), label: onlyFailed ? 'all' : 'failures' },
       copy: selected && (() => copy(selected.id, 'delivery id')),
     },

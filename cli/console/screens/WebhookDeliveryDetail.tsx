@@ -71,7 +71,8 @@ function DeliveryAttempts({
   delivery,
   showRequest,
 }: Props & { delivery: Detail; showRequest(): void }) {
-  const { api, theme, openDialog, copy, toast } = useConsole()
+  const console = useConsole()
+  const { theme, openDialog, copy } = console
   const { paint } = theme
   const nowMs = useNow()
   const head = deliveryFacts(delivery)
@@ -84,7 +85,7 @@ function DeliveryAttempts({
     isTail: true,
   })
   useKeys('webhooks', {
-    redeliver: () => openDialog(redeliverDialog({ api, toast }, webhookId, delivery)),
+    redeliver: () => openDialog(redeliverDialog(console, webhookId, delivery)),
     request: delivery.request === null ? { unavailable: 'no request is kept' } : showRequest,
     copy: () => copy(deliveryId, 'delivery id'),
   })

@@ -51,7 +51,8 @@ function Endpoints({
   target,
   open,
 }: ScreenProps & { open(open: OpenDelivery): void }) {
-  const { api, theme, openDialog, copy, toast } = useConsole()
+  const console = useConsole()
+  const { theme, openDialog, copy } = console
   const { data: applications, applicationName, applicationCell } = useApplications()
   const [pane, setPane] = usePersistentState<'endpoints' | 'deliveries'>('webhooks pane', 'endpoints')
   const isEndpointsPane = pane === 'endpoints'
@@ -70,7 +71,6 @@ function Endpoints({
   })
   const { selected } = list
   const selectWebhook = usePendingSelection('webhook', list, target?.webhookId)
-  const needs = { api, toast }
   const appName = selected === null ? (applications?.[0]?.name ?? '') : applicationName(selected.appId)
   useKeys(
     'webhooks',
@@ -79,14 +79,14 @@ function Endpoints({
       create:
         applications?.length === 0
           ? { unavailable: 'there is no application yet' }
-          : applications && (() => openDialog(createDialog(needs, appName, selectWebhook))),
-      edit: selected && (() => openDialog(editDialog(needs, selected))),
-      test: selected && (() => openDialog(testDialog(needs, selected))),
+          : applications && (() => openDialog(createDialog(console, appName, selectWebhook))),
+      edit: selected && (() => openDialog(editDialog(console, selected))),
+      test: selected && (() => openDialog(testDialog(console, selected))),
       toggle: selected && {
-        run: () => openDialog(toggleDialog(needs, selected)),
+        run: () => openDialog(toggleDialog(console, selected)),
         label: selected.status === 'enabled' ? 'disable' : 'enable',
       },
-      remove: selected && (() => openDialog(removeDialog(needs, selected))),
+      remove: selected && (() => openDialog(removeDialog(console, selected))),
       copy: selected && (() => copy(selected.id, 'webhook id')),
     },
     { isActive: isEndpointsPane },

@@ -2,7 +2,7 @@ import { applicationFields } from '../../../src/shared/application-fields.ts'
 import { keysOf, mapProperties, type FieldDefinition, type FieldValues } from '../../../src/shared/fields.ts'
 import type { Application, Project } from '../../client/resources.ts'
 import { parseSetting } from '../../terminal/setting-text.ts'
-import { required, type Console, type Dialog, type Field } from '../console-context.ts'
+import { required, type Console, type Dialog, type Field, type DialogNeeds } from '../console-context.ts'
 import { rememberSecrets } from '../app-credentials.ts'
 import {
   credentialNames,
@@ -12,8 +12,7 @@ import {
   type IssuedCredentialSet,
 } from '../issued-credentials.ts'
 
-type Needs = Pick<Console, 'api' | 'toast'>
-type CredentialNeeds = Needs & Pick<Console, 'appCredentials'>
+type CredentialNeeds = DialogNeeds & Pick<Console, 'appCredentials'>
 
 /**
  * Creates an application, and keeps its credentials in memory for test codes.
@@ -56,7 +55,7 @@ export const newAppDialog = (
 }
 
 /** Edits name and message settings of an application. */
-export const editAppDialog = ({ api, toast }: Needs, app: Application): Dialog => ({
+export const editAppDialog = ({ api, toast }: DialogNeeds, app: Application): Dialog => ({
   kind: 'form',
   title: 'Edit application',
   fields: [
@@ -92,7 +91,7 @@ const parseSettings = (values: Readonly<Record<string, string>>) =>
   )
 
 /** Disables an application, or enables it again. */
-export const toggleAppDialog = ({ api, toast }: Needs, { id, name, status }: Application): Dialog => {
+export const toggleAppDialog = ({ api, toast }: DialogNeeds, { id, name, status }: Application): Dialog => {
   const isActive = status === 'active'
   return {
     kind: 'form',
@@ -119,7 +118,7 @@ export const toggleAppDialog = ({ api, toast }: Needs, { id, name, status }: App
  * @param onRemoved called after the application was deleted
  */
 export const removeAppDialog = (
-  { api, toast }: Needs,
+  { api, toast }: DialogNeeds,
   { id, name, environment }: Application,
   onRemoved: () => void = () => {},
 ): Dialog => ({

@@ -2,9 +2,7 @@ import { resolve } from 'node:path'
 import type { AppCredentials } from '../../client/api.ts'
 import { logoText, readLogo } from '../../client/logo-file.ts'
 import type { Application, ApplicationPage } from '../../client/resources.ts'
-import { required, showError, type Console, type Dialog } from '../console-context.ts'
-
-type Needs = Pick<Console, 'api' | 'toast'>
+import { required, showError, type Console, type Dialog, type DialogNeeds } from '../console-context.ts'
 
 /** Opens the form for the ready page of an application, with the values that the server has. */
 export function openPageDialog(console: Console, app: Application): void {
@@ -16,7 +14,7 @@ export function openPageDialog(console: Console, app: Application): void {
 }
 
 /** Sets up the ready page of an application. */
-export function pageDialog({ api, toast }: Needs, app: Application, page: ApplicationPage): Dialog {
+export function pageDialog({ api, toast }: DialogNeeds, app: Application, page: ApplicationPage): Dialog {
   // The text of the field while the logo stays as it is.
   const ownLogo = page.logo === null ? '' : logoText(page.logo)
   return {

@@ -1,13 +1,11 @@
 import { CliError, exitCodes } from '../../terminal/errors.ts'
-import type { Console, Dialog } from '../console-context.ts'
-
-type Needs = Pick<Console, 'api' | 'toast'>
+import type { Dialog, DialogNeeds } from '../console-context.ts'
 
 /** @param shown the number as it is shown: it may be masked */
 type DialogPhone = { phone: string; shown: string }
 
 /** Resets the limits of a phone number. */
-export const unlockDialog = ({ api, toast }: Needs, { phone, shown }: DialogPhone): Dialog => ({
+export const unlockDialog = ({ api, toast }: DialogNeeds, { phone, shown }: DialogPhone): Dialog => ({
   kind: 'form',
   title: 'Unlock a phone number',
   lines: [`Forgets the wrong codes and recent sends of ${shown}, so that it can get and enter codes again.`],
@@ -23,7 +21,7 @@ export const unlockDialog = ({ api, toast }: Needs, { phone, shown }: DialogPhon
 })
 
 /** Erases a phone number from all records. */
-export const eraseDialog = ({ api, toast }: Needs, { phone, shown }: DialogPhone): Dialog => ({
+export const eraseDialog = ({ api, toast }: DialogNeeds, { phone, shown }: DialogPhone): Dialog => ({
   kind: 'confirm',
   title: 'Erase a phone number',
   lines: [

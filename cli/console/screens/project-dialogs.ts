@@ -1,7 +1,5 @@
 import type { Project } from '../../client/resources.ts'
-import { required, type Console, type Dialog } from '../console-context.ts'
-
-type Needs = Pick<Console, 'api' | 'toast'>
+import { required, type Dialog, type DialogNeeds } from '../console-context.ts'
 
 const projectFields = (name: string, description: string) => [
   { name: 'name', label: 'name', initial: name, check: required },
@@ -13,7 +11,7 @@ const projectFields = (name: string, description: string) => [
  *
  * @param onCreated called with the id of the new project
  */
-export const newProjectDialog = ({ api, toast }: Needs, onCreated: (id: string) => void): Dialog => ({
+export const newProjectDialog = ({ api, toast }: DialogNeeds, onCreated: (id: string) => void): Dialog => ({
   kind: 'form',
   title: 'New project',
   lines: ['A project groups the applications of one product.'],
@@ -28,7 +26,7 @@ export const newProjectDialog = ({ api, toast }: Needs, onCreated: (id: string) 
 })
 
 /** Edits name and description of a project. */
-export const editProjectDialog = ({ api, toast }: Needs, project: Project): Dialog => ({
+export const editProjectDialog = ({ api, toast }: DialogNeeds, project: Project): Dialog => ({
   kind: 'form',
   title: 'Edit project',
   fields: projectFields(project.name, project.description ?? ''),
@@ -41,7 +39,7 @@ export const editProjectDialog = ({ api, toast }: Needs, project: Project): Dial
 })
 
 /** Deletes an empty project, after its name is typed. */
-export const removeProjectDialog = ({ api, toast }: Needs, { id, name }: Project): Dialog => ({
+export const removeProjectDialog = ({ api, toast }: DialogNeeds, { id, name }: Project): Dialog => ({
   kind: 'confirm',
   title: 'Delete project',
   lines: ['It has no applications, so nothing else is deleted.'],

@@ -1,12 +1,12 @@
 import type { Template } from '../../client/resources.ts'
-import { required, type Console, type Dialog } from '../console-context.ts'
+import { required, type Dialog, type DialogNeeds } from '../console-context.ts'
 
 /** A text of an application's template. */
 export type TemplateRow = { template: Template; locale: string; text: string }
 
 /** Writes a text of a template: a new one, or that of a row. An empty text removes it, and the last one its template. */
 export const templateDialog = (
-  { api, toast }: Pick<Console, 'api' | 'toast'>,
+  { api, toast }: DialogNeeds,
   appId: string,
   templates: readonly Template[],
   row?: TemplateRow,

@@ -3,9 +3,7 @@ import { readEvents } from '../../webhooks/read-events.ts'
 import { findApplication } from '../../client/find.ts'
 import type { WebhookDelivery, WebhookEndpoint } from '../../client/resources.ts'
 import { faultForStatus, faultText } from '../../client/webhook-text.ts'
-import { required, type Console, type Dialog, type Field } from '../console-context.ts'
-
-type Needs = Pick<Console, 'api' | 'toast'>
+import { required, type Dialog, type Field, type DialogNeeds } from '../console-context.ts'
 
 function checkEvents(value: string) {
   const kinds: readonly string[] = [...eventKinds, '*']
@@ -29,7 +27,7 @@ const eventsLine = 'Event types, separated by commas, for example otp.verified,o
  * @param onCreated called with the id of the new webhook
  */
 export const createDialog = (
-  { api, toast }: Needs,
+  { api, toast }: DialogNeeds,
   appName: string,
   onCreated: (id: string) => void,
 ): Dialog => ({
@@ -51,7 +49,7 @@ export const createDialog = (
 })
 
 /** Edits URL, events and description of an endpoint. */
-export const editDialog = ({ api, toast }: Needs, endpoint: WebhookEndpoint): Dialog => ({
+export const editDialog = ({ api, toast }: DialogNeeds, endpoint: WebhookEndpoint): Dialog => ({
   kind: 'form',
   title: 'Edit webhook',
   lines: [
@@ -72,7 +70,7 @@ export const editDialog = ({ api, toast }: Needs, endpoint: WebhookEndpoint): Di
 })
 
 /** Sends a test event to an endpoint. */
-export const testDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint): Dialog => ({
+export const testDialog = ({ api, toast }: DialogNeeds, { id, url }: WebhookEndpoint): Dialog => ({
   kind: 'form',
   title: 'Test webhook',
   lines: ['Sends a signed otp.verified test event now to:', url],
@@ -88,7 +86,7 @@ export const testDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint):
 })
 
 /** Disables an endpoint, or enables it again. */
-export const toggleDialog = ({ api, toast }: Needs, { id, url, status }: WebhookEndpoint): Dialog => {
+export const toggleDialog = ({ api, toast }: DialogNeeds, { id, url, status }: WebhookEndpoint): Dialog => {
   const isEnabled = status === 'enabled'
   return {
     kind: 'form',
@@ -110,7 +108,7 @@ export const toggleDialog = ({ api, toast }: Needs, { id, url, status }: Webhook
 }
 
 /** Deletes an endpoint, after its host is typed. */
-export const removeDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint): Dialog => ({
+export const removeDialog = ({ api, toast }: DialogNeeds, { id, url }: WebhookEndpoint): Dialog => ({
   kind: 'confirm',
   title: 'Delete webhook',
   lines: [url, 'Its pending deliveries are deleted with it.'],
@@ -125,7 +123,7 @@ export const removeDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint
 
 /** Sends the event of a delivery again. */
 export const redeliverDialog = (
-  { api, toast }: Needs,
+  { api, toast }: DialogNeeds,
   webhookId: string,
   { id, type }: Pick<WebhookDelivery, 'id' | 'type'>,
 ): Dialog => ({
