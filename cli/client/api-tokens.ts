@@ -7,11 +7,7 @@ export function readScopes(text: string): ApiTokenScope[] {
   return text.split(',').map((word) => {
     const scope = apiTokenScopes.find((known) => known === word.trim())
     if (scope === undefined)
-      throw invalidValueError(
-        'scope',
-        'scopes',
-        `one or more of ${apiTokenScopes.join(', ')}, separated by commas`,
-      )
+      throw invalidValueError('scope', `one or more of ${apiTokenScopes.join(', ')}, separated by commas`)
     return scope
   })
 }
@@ -20,7 +16,6 @@ export function readScopes(text: string): ApiTokenScope[] {
 export function readExpiry(text: string, nowMs: number): string | null {
   if (text === 'never') return null
   const [, count, unit] = /^([1-9]\d{0,4})(h|d)$/.exec(text) ?? []
-  if (count === undefined)
-    throw invalidValueError('expires', 'expiresAt', 'a lifetime like 12h or 30d, or never')
+  if (count === undefined) throw invalidValueError('expires', 'a lifetime like 12h or 30d, or never')
   return new Date(nowMs + Number(count) * (unit === 'h' ? hourMs : dayMs)).toISOString()
 }

@@ -34,7 +34,7 @@ export function canonicalRuleValue(text: string): string {
 export function readEnd(text: string, nowMs: number): string {
   const [, count, unit] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? []
   if (count === undefined)
-    throw invalidValueError('for', 'expiresAt', `a time like 30m, 24h or 7d, not "${printable(text)}"`)
+    throw invalidValueError('for', `a time like 30m, 24h or 7d, not "${printable(text)}"`)
   const unitMs = unit === 'm' ? minuteMs : unit === 'h' ? hourMs : dayMs
   return new Date(nowMs + Number(count) * unitMs).toISOString()
 }

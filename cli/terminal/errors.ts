@@ -82,12 +82,11 @@ export const usageError = (message: string, ...hints: string[]) =>
 /**
  * Makes the error for a value that a form of the console also asks for.
  *
- * @param label name of the value in the form
- * @param field the field of the API, for which a command names its flag
+ * @param field of the form; commands name their flag, which has the same name
  * @param expected what the value must be: `a lifetime like 12h`
  */
-export const invalidValueError = (label: string, field: string, expected: string) =>
-  new CliError(exitCodes.usage, 'USAGE', `"${label}" must be ${expected}.`, {
+export const invalidValueError = (field: string, expected: string) =>
+  new CliError(exitCodes.usage, 'USAGE', `"${field}" must be ${expected}.`, {
     fields: [{ field, fault: `Expected ${expected}.` }],
   })
 

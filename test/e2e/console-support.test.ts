@@ -201,7 +201,7 @@ test('an API token is created, and shown once', async () => {
   terminal.press('n')
   await terminal.waitForText('New API token')
   terminal.press('deploy', 'enter', 'enter', 'ctrl-u', '2w', 'enter')
-  await terminal.waitForText('"expires" must be a lifetime like 12h or 30d, or never.')
+  await terminal.waitForText('expires: Expected a lifetime like 12h or 30d, or never.')
   terminal.press('ctrl-u', '2d', 'enter')
   await terminal.waitForText('API token deploy created')
   terminal.press('v')
