@@ -33,13 +33,13 @@ export function createDeliveryReceipts(
   /** Applies a receipt of a message. */
   async function apply(key: MessageKey, provider: string, receipt: Receipt): Promise<void> {
     const { first, next } = messageRows(key)
+    const mayFailOver = receipt.status === 'undelivered'
     const { isReopened, alert } = await store.decide({
       preload: {
-        first,
-        next: (rows) => ({
-          ...next(rows),
-          ...(receipt.status === 'undelivered' && nameFailoverRows(rows, key.requestId)),
-        }),
+        // The application is locked before the request, which tells it.
+        lookUp: mayFailOver ? () => ({ phones: [], requests: [key.requestId] }) : undefined,
+        first: (rows) => ({ ...(mayFailOver && nameFailoverRows(rows, key.requestId)), ...first() }),
+        next,
       },
       decide(rows): Decision<AppliedReceipt> {
         const now = rows.now()
