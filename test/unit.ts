@@ -76,13 +76,7 @@ else {
     ],
     {
       stdio: ['inherit', 'inherit', 'inherit'],
-      env: {
-        ...env,
-        OTPD_TEST_DATABASES: 'sqlite',
-        TMPDIR: databaseFolder(),
-        // Little runs long enough to be worth the last tier of optimization, which costs a tenth of the time.
-        BUN_JSC_useFTLJIT: '0',
-      },
+      env: { ...env, OTPD_TEST_DATABASES: 'sqlite', TMPDIR: databaseFolder() },
     },
   )
   process.exitCode = await exited
