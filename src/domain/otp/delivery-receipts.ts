@@ -47,8 +47,8 @@ export function createDeliveryReceipts(
         const message = rows.messages(key.requestId).find((one) => one.messageNumber === key.messageNumber)
         if (!closable || !message) return { result: { isReopened: false }, changes: [] }
         const { request } = closable
-        const judge: JudgeFailover = (...next) =>
-          judgeMessage(needs, rows, request.appId, describeFailover(rows, request, now, ...next), now)
+        const judge: JudgeFailover = (...rest) =>
+          judgeMessage(needs, rows, request.appId, describeFailover(rows, request, now, ...rest), now)
         return applyReceipt({ newId, delivery, judge }, { ...closable, message }, provider, receipt, now)
       },
     })
