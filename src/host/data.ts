@@ -10,6 +10,7 @@ import { findBackup, verifySource, type HostVerifiedBackup } from './backup-sour
 import { backUpToTarget, listStoredBackups, type HostBackup, type HostBackupList } from './backups.ts'
 import {
   dataFiles,
+  isFolder,
   OperationRefused,
   prepareDataDir,
   requireReadable,
@@ -60,15 +61,6 @@ export async function backUp(
   if (file === undefined) return backUpToTarget(needs, { dataDir, masterKey, prune })
   const backup = await backUpDatabase(dataFiles(dataDir).database, file, masterKey, onStep)
   return { ...backup, pruned: [] }
-}
-
-function isFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory()
-  } catch {
-    // Nothing is there, or nothing can be: writing the backup says why.
-    return false
-  }
 }
 
 /**

@@ -86,7 +86,8 @@ export function requireReadable(dataDir: string): void {
       accessSync(path, mode)
     } catch (error) {
       const code = systemErrorCode(error)
-      if (code === 'ENOTDIR' || isOtherFile(dataDir))
+      // Access to a plain file fails with EACCES, even for root.
+      if (code === 'ENOTDIR' || (existsSync(dataDir) && !isFolder(dataDir)))
         throw new OperationRefused(
           'NOT_A_DIRECTORY',
           `${dataDir} is not a directory`,
@@ -104,10 +105,10 @@ export function requireReadable(dataDir: string): void {
   }
 }
 
-/** Whether something else has the name of the directory. Access to a plain file fails with EACCES, even for root. */
-function isOtherFile(dataDir: string): boolean {
+/** Tells whether a folder is there; false also where nothing can be, such as at a path that is too long. */
+export function isFolder(path: string): boolean {
   try {
-    return !statSync(dataDir).isDirectory()
+    return statSync(path).isDirectory()
   } catch {
     return false
   }
