@@ -11,9 +11,8 @@ type RotateOptions = HostFlags & { newKeyFile?: string; compromised?: boolean; f
 const rotateHelp = `
 The master key encrypts the data keys in the database, and nothing else.
 Replacing it takes a moment; a running server goes on. Keep a copy of the new
-key elsewhere.
-The old one stays in the data directory, for backups of its time: otpd restore
-finds it there, and otpd doctor says when no backup needs it.
+key elsewhere. The old one stays in the data directory, for backups of its
+time: otpd restore finds it there, and otpd doctor says when no backup needs it.
 
 A key from a variable, a file or a credential:
   1. otpd admin rotate-master-key --new-key-file new.key

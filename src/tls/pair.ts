@@ -52,7 +52,7 @@ export function inspectPair(
   return inspected
 }
 
-/** Reads a certificate and the key that belongs to it, at whatever time it is valid. */
+/** Reads a certificate and its key. Does not check when it is valid. */
 export function readPair(certFile: PemFile, keyFile: PemFile): InspectedPair | PairFault {
   const certificate = new TextDecoder().decode(certFile.bytes)
   const key = new TextDecoder().decode(keyFile.bytes)

@@ -48,8 +48,8 @@ export const findPhoneRule = (
 
 /**
  * Finds the verdict of rules on a message. Of those for its destination the most specific decides: its phone, then the longest
- * prefix, both in any of its spellings, then its country; likewise of those for its network the narrowest. Of equal ones that
- * of the application decides. If destination and network disagree, deny beats allow.
+ * prefix, both in any of its spellings, then its country; likewise of those for its network the narrowest. Of equal rules, the
+ * application's own decides. If those for destination and network differ, deny takes precedence.
  */
 export function findListing(rules: readonly ListRule[], message: ListedMessage, now: number): Listing {
   if (rules.length === 0) return { isDenied: false, allowedBy: null }
