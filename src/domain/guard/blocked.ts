@@ -4,7 +4,7 @@ import { eventChange, breakdownChange, countChange } from '../log/changes.ts'
 import type { GuardVerdict } from './judge.ts'
 import type { NewId } from '../model/ids.ts'
 import type { OtpRequest } from '../model/request.ts'
-import type { Decision, EventSubscriber } from '../store/operation.ts'
+import type { Change, Decision, EventSubscriber } from '../store/operation.ts'
 import { utcDay } from '../../shared/durations.ts'
 
 /**
@@ -44,21 +44,17 @@ export function blockSend(
  * Records a blocked resend, or a message that must not fail over. The request stays pending, as the code of its earlier
  * message can still be verified.
  */
-export const blockAgain = (
+export const blockedAgain = (
   newId: NewId,
   request: OtpRequest,
   kind: 'resend' | 'failover',
   { violatedRules }: GuardVerdict,
   subscribers: readonly EventSubscriber[],
   now: number,
-): Decision<Rejected> => ({
-  result: reject(destinationBlocked({ requestId: request.id })),
-  changes: [
-    eventChange(newId, 'otp.blocked', request, subscribers, now, {
-      detail: `${kind} ${violatedRules.join(' ')}`,
-    }),
-  ],
-})
+): Change =>
+  eventChange(newId, 'otp.blocked', request, subscribers, now, {
+    detail: `${kind} ${violatedRules.join(' ')}`,
+  })
 
 /** DESTINATION_BLOCKED, which does not say why: an attacker must not learn the limits. */
 export const destinationBlocked = (metadata: Record<string, string>) =>

@@ -6,7 +6,7 @@ import {
   type Receipt,
 } from '../model/delivery.ts'
 import { eventChange, breakdownChange } from '../log/changes.ts'
-import { blockAgain } from '../guard/blocked.ts'
+import { blockedAgain } from '../guard/blocked.ts'
 import type { GuardAlert } from '../model/guard.ts'
 import type { NewId } from '../model/ids.ts'
 import { withDelivery, type LoadedMessage, type Message } from '../model/message.ts'
@@ -64,7 +64,7 @@ export function applyReceipt(
   const alert = judged?.verdict.alert
   if (judged) changes.push(...judged.guardChanges)
   if (judged?.verdict.blocked)
-    changes.push(...blockAgain(newId, request, 'failover', judged.verdict, subscribers, now).changes)
+    changes.push(blockedAgain(newId, request, 'failover', judged.verdict, subscribers, now))
   else if (excluded) {
     const reopened: Message = {
       ...received,

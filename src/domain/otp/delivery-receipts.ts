@@ -1,4 +1,3 @@
-import { findListing, withListing } from '../guard/listing.ts'
 import { toDestination, type Receipt } from '../model/delivery.ts'
 import { isId } from '../model/ids.ts'
 import type { MessageKey } from '../model/message.ts'
@@ -8,7 +7,7 @@ import type { Decision, NamedRows, Rows } from '../store/operation.ts'
 import type { Store } from '../store/store.ts'
 import { applyReceipt, type AppliedReceipt, type JudgeFailover } from './apply-receipt.ts'
 import { applyCharge, chargeEarlierTry } from './charges.ts'
-import { judgeMessage, nameJudgeRows, senderOf, type JudgedMessage } from './judge-message.ts'
+import { judgeMessage, nameJudgeRows, readSender, type JudgedMessage } from './judge-message.ts'
 import { messageRows, readClosable } from './lifecycle.ts'
 import type { OtpNeeds } from './needs.ts'
 import { namePhoneRows, readRequestPhone } from './phones.ts'
@@ -79,11 +78,11 @@ export function createDeliveryReceipts(
   ): JudgedMessage {
     const application = { id: request.appId, developerId: request.developerId }
     const { record } = readRequestPhone(rows, keys, request)
-    const listing = findListing(rows.listRules(application), request, now)
+    const { listing, sender } = readSender(rows, application, record, request, now)
     const estimatePrice = () => delivery.estimatePrice(toDestination(request), channels, excluded)
     // The type of the number was judged with the channels of the first message.
     const message = { ...request, numberType: null, channels, listing, estimatePrice }
-    return { message, sender: withListing(senderOf(record, request), listing) }
+    return { message, sender }
   }
 
   const find = (provider: string, receipt: Receipt) => store.read.messages.findForReceipt(provider, receipt)

@@ -5,7 +5,7 @@ import type { Sender } from '../model/guard.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { GuardChanges } from '../store/guard.ts'
 import type { Preload, Rows } from '../store/operation.ts'
-import { listedSenderOf, strangerOf, type JudgedMessage } from './judge-message.ts'
+import { readSender, strangerOf, type JudgedMessage } from './judge-message.ts'
 import type { OtpNeeds } from './needs.ts'
 import { namePhoneRows, readPhone } from './phones.ts'
 
@@ -22,7 +22,7 @@ export function revertGuardCounts(
   const { keys, guard, delivery } = needs
   const application = { id: request.appId, developerId: request.developerId }
   const findSender = (rows: Rows) =>
-    listedSenderOf(rows, application, readPhone(rows, keys, request).record, request, rows.now())
+    readSender(rows, application, readPhone(rows, keys, request).record, request, rows.now()).sender
   // As when it was judged. After a resend on another channel the prices of the messages may differ: they stay counted.
   const estimatePrice = () =>
     request.resends > 0 ? null : delivery.estimatePrice(toDestination(request), [request.channel])

@@ -5,6 +5,7 @@ import { firstNames, namesOf, type CountedMessage, type GuardedMessage } from '.
 import { eventChange } from '../log/changes.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { inboxProvider } from '../model/delivery.ts'
+import type { Listing } from '../model/list-rule.ts'
 import type { Sender } from '../model/guard.ts'
 import type { NewId } from '../model/ids.ts'
 import { emptyRecord, isKnownPhone, type PhoneRecord } from '../model/phone-record.ts'
@@ -30,13 +31,16 @@ export const senderOf = (
 })
 
 /** Says what is known about the end user behind a request, with the verdict of the developer's rules at a time. */
-export const listedSenderOf = (
+export function readSender(
   rows: Pick<Rows, 'listRules'>,
   application: Pick<CallingApplication, 'id' | 'developerId'>,
   record: PhoneRecord,
   request: OtpRequest,
   now: number,
-): Sender => withListing(senderOf(record, request), findListing(rows.listRules(application), request, now))
+): { listing: Listing; sender: Sender } {
+  const listing = findListing(rows.listRules(application), request, now)
+  return { listing, sender: withListing(senderOf(record, request), listing) }
+}
 
 /** A message as the guard judges it, and who is behind it. */
 export type JudgedMessage = { message: GuardedMessage; sender: Sender }

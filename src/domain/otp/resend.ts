@@ -4,14 +4,13 @@ import { notFound, type ServiceError } from '../model/errors.ts'
 import { toDestination, inboxProvider } from '../model/delivery.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { breakdownChange, countChange } from '../log/changes.ts'
-import { blockAgain } from '../guard/blocked.ts'
+import { blockedAgain, destinationBlocked } from '../guard/blocked.ts'
 import { noToken, type ChallengeAnswer } from '../guard/challenge.ts'
-import { findListing, withListing } from '../guard/listing.ts'
 import type { GuardedMessage } from '../guard/row-keys.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { OtpNeeds } from './needs.ts'
 import { chargeRate, chargeSend, otpRateLimit } from './rate-limits.ts'
-import { judgeMessage, nameJudgeRows, senderOf, sentChanges } from './judge-message.ts'
+import { judgeMessage, nameJudgeRows, readSender, sentChanges } from './judge-message.ts'
 import { refuseIfClosed } from './lifecycle.ts'
 import {
   isTooSoon,
@@ -170,8 +169,9 @@ export function createOtpResend(needs: OtpNeeds) {
     }
     const subscribers = rows.subscribers(application.id)
     if (verdict.blocked) {
-      const blocked = blockAgain(newId, request, 'resend', verdict, subscribers, now)
-      const refused = refusalDecision(blocked.result, rate, [...changes, ...blocked.changes], alert)
+      changes.push(blockedAgain(newId, request, 'resend', verdict, subscribers, now))
+      const rejected = reject(destinationBlocked({ requestId: request.id }))
+      const refused = refusalDecision(rejected, rate, changes, alert)
       return scope ? withResult(refused, scope, now) : refused
     }
     const delivered = startMessage(choice, request, described.message)
@@ -239,13 +239,13 @@ export function createOtpResend(needs: OtpNeeds) {
     record: PhoneRecord,
     now: number,
   ) {
-    const listing = findListing(rows.listRules(application), request, now)
+    const { listing, sender } = readSender(rows, application, record, request, now)
     const { numberType } = parsePhone(request.phone)
     const channels = [choice.channel ?? request.channel]
     const appCountries = rows.caller(application).countries
     const estimatePrice = () => delivery.estimatePrice(toDestination(request), channels)
     const message = { ...request, numberType, channels, listing, appCountries, challenge, estimatePrice }
-    return { message, sender: withListing(senderOf(record, request), listing) }
+    return { message, sender }
   }
 }
 

@@ -19,7 +19,7 @@ import type { OtpRequest } from '../model/request.ts'
 import { afterFailure, refuseSpentBudget } from '../limits/check-budget.ts'
 import type { LoadedPhone } from '../store/phones.ts'
 import { hasPhoneBudgets, trustOfRequest, namePhoneRows, readRequestPhone } from './phones.ts'
-import { listedSenderOf } from './judge-message.ts'
+import { readSender } from './judge-message.ts'
 import {
   createRequestFinder,
   readTarget,
@@ -141,7 +141,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     const request = finder.find(rows, now)
     if (!request) return { ...finder.nameRows(rows), limit }
     const { record } = readRequestPhone(rows, keys, request)
-    const sender = listedSenderOf(rows, application, record, request, now)
+    const { sender } = readSender(rows, application, record, request, now)
     const guardKeys = guard.keysToConvert(request, sender, now)
     return {
       ...finder.nameRows(rows),
@@ -167,7 +167,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     if (!matchesCode(keys, request.id, answer.code, request.codeHash, variables))
       return countFailure(checked, describeWrongCode(request, variables), now)
     if (guard.isExempt(request)) return markVerified(checked, undefined, undefined, now)
-    const sender = listedSenderOf(rows, application, phone.record, request, now)
+    const { sender } = readSender(rows, application, phone.record, request, now)
     const guardKeys = guard.keysToConvert(request, sender, now)
     const counts = guardKeys && guard.convert(rows.guard, guardKeys, request, sender, now)
     return markVerified(checked, counts, guardKeys?.subjects?.network, now)
