@@ -58,13 +58,29 @@ export function parseServer(text: string, source: string): ServerChoice {
     url.username ||
     url.password ||
     url.search ||
-    url.hash
+    url.hash ||
+    url.port === '0' ||
+    !isHostAsWritten(url.hostname, text)
   )
     throw usageError(
       `The server address from ${source} is not valid.`,
-      `Use an address like: --server ${defaultServer}`,
+      `Use an address like: ${source === 'the command line' ? '' : '--server '}${defaultServer}`,
     )
   return { url: url.origin + url.pathname.replace(/\/+$/, ''), origin: url.origin, source }
+}
+
+/**
+ * Tells whether a host is the one that a person meant. The URL parser takes nearly any text for a name, reads a number
+ * as an address (`8080` is 0.0.31.144), and finds a host in a path or behind a mistyped scheme (`/x`, `http:/x`).
+ */
+function isHostAsWritten(host: string, text: string): boolean {
+  if (/^(?!https?:\/\/[^/])(?:https?:?)?\//i.test(text)) return false
+  if (host.startsWith('[')) return true
+  if (/^\d[\d.]*$/.test(host)) return text.includes('.')
+  return host
+    .replace(/\.$/, '')
+    .split('.')
+    .every((label) => /^\w(?:[\w-]*\w)?$/.test(label))
 }
 
 /** Says where the server address came from, as a sentence for an error message. */

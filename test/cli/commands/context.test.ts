@@ -74,6 +74,15 @@ describe('a context', () => {
     expect((await cli.home.otpd(['context', 'add', 'here', other.url])).exitCode).toBe(6)
   })
 
+  test('with an address that no server has is not stored', async () => {
+    expect(await cli.home.otpd(['context', 'add', 'x', '-1'])).toMatchObject({
+      exitCode: 2,
+      stderr:
+        'Error: The server address from the command line is not valid.\n  Use an address like: http://127.0.0.1:8080\n',
+    })
+    expect(await list()).toHaveLength(2)
+  })
+
   test('is removed without its login, and survives a logout', async () => {
     expect((await cli.home.otpd(['context', 'remove', 'here'])).exitCode).toBe(0)
     expect((await cli.home.otpd(['whoami'])).exitCode).toBe(0)

@@ -55,4 +55,22 @@ describe('the server address', () => {
     ])
       expect((await cli.home.otpd(['health', '--server', url])).exitCode).toBe(2)
   })
+
+  test.each([
+    'otp_server:8080',
+    'otp.example.com.',
+    '10.0.0.5',
+    'http://127.1',
+    '[2001:db8::1]',
+    'bücher.example',
+  ])('may be %s', (text) => expect(() => parseServer(text, '--server')).not.toThrow())
+
+  test.each(
+    [
+      '-1 - . .. ../x /x //x * a,b "x" \' a..b -x.com x-.com http://-1',
+      '8080 http://8080 localhost:0 http:/x https:x http//x https:/x :8080',
+    ].flatMap((line) => line.split(' ')),
+  )('must not be %s, which the URL parser takes for a host or makes into one', (text) => {
+    expect(() => parseServer(text, '--server')).toThrow('The server address from --server is not valid.')
+  })
 })
