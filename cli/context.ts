@@ -41,9 +41,13 @@ export type RunCommand = (
 /**
  * Makes the context of one command.
  *
- * @throws usage error when --timeout or OTPD_TIMEOUT is invalid
+ * @throws usage error when --timeout or OTPD_TIMEOUT is invalid, or --server or --context empty
  */
 export function createContext(io: Io, flags: GlobalFlags, output: Output) {
+  // Mostly a variable of the shell that is not set. The command would work on the server of the last login instead.
+  for (const flag of ['server', 'context'] as const)
+    if (flags[flag] === '')
+      throw usageError(`--${flag}: The value is empty.`, 'Name a server, or leave it out.')
   const timeoutMs =
     flags.timeout === undefined && io.env.OTPD_TIMEOUT
       ? durationMs(io.env.OTPD_TIMEOUT, 'OTPD_TIMEOUT')

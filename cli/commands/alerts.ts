@@ -9,7 +9,7 @@ import {
   type AlertState,
 } from '../host/alerts.ts'
 import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
-import { loadServerConfig } from '../host/config.ts'
+import { loadServerConfig, requireConfig } from '../host/config.ts'
 import { findRunning } from '../host/running.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
@@ -73,7 +73,9 @@ function alertsText(
 /** Has the running server send a test to each destination. */
 async function testDestinations(context: Context, names: string[], flags: HostFlags) {
   const { io, output } = context
-  const running = await findRunning(await loadServerConfig(io, flags, 'host command'))
+  const loaded = await loadServerConfig(io, flags, 'host command')
+  requireConfig(loaded, exitCodes.usage)
+  const running = await findRunning(loaded)
   if (running === null)
     throw new CliError(
       exitCodes.unreachable,

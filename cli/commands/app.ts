@@ -94,7 +94,7 @@ export function addAppCommands(program: CliCommand) {
     .option('-p, --project <id|name>', 'only applications of this project')
     .examples('otpd app list', 'otpd app list --project shop --json')
     .run(async ({ api, output }, options: ListOptions & { project?: string }) => {
-      const projectId = options.project && (await findProject(api, options.project))
+      const projectId = options.project === undefined ? undefined : await findProject(api, options.project)
       const page = await readList(options, (paging) =>
         api.asDeveloper('GET', '/v1/applications', { query: { ...paging, projectId } }),
       )

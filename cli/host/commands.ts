@@ -119,6 +119,8 @@ const exitCodeByReason: Record<string, ExitCode> = {
   FILE_EXISTS: exitCodes.usage,
   FILE_MISSING: exitCodes.notFound,
   NO_DATABASE: exitCodes.notFound,
+  PLACE_INVALID: exitCodes.usage,
+  KEY_FILE_INVALID: exitCodes.usage,
 }
 
 /** An address keeps its first letter. */

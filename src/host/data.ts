@@ -192,7 +192,10 @@ export function readMasterKeyFile(path: string): Uint8Array {
     new OperationRefused('KEY_FILE_INVALID', message, remedy)
   let bytes: Uint8Array
   try {
-    if ((statSync(path).mode & 0o007) !== 0)
+    const stats = statSync(path)
+    // An empty flag names the folder of the caller.
+    if (stats.isDirectory()) throw refuse(`${path} is a folder, not a file`, 'Name the file of the key.')
+    if ((stats.mode & 0o007) !== 0)
       throw refuse(`other users can read ${path}`, restrictAccess([path], { keepsGroup: true }))
     bytes = readFileSync(path)
   } catch (error) {

@@ -192,7 +192,7 @@ test('errors say what is wrong and how to go on, with their exit codes', async (
     [['backup', 'x'.repeat(300)], {}, 6, 'cannot be written (the name is too long, ENAMETOOLONG)'],
     [['backup', 'x.db', '--prune'], {}, 2, '--prune works on backup.to'],
     [['restore', 's3://backups/otpd/latest', '--yes'], bucket, 5, 'There is no backup in s3://backups/otpd'],
-    [['restore', 's3://backups', '--yes'], bucket, 6, 'names no backup'],
+    [['restore', 's3://backups', '--yes'], bucket, 2, 'names no backup'],
     [
       ['backup', 'list', '--from', 's3://backups/otpd'],
       {},
@@ -237,6 +237,8 @@ test('errors say what is wrong and how to go on, with their exit codes', async (
 test('a place after backup list is refused, with the call that lists it', async () => {
   const { home, env } = makeServerHome()
   const { exitCode, stderr } = await runCommand(home, ['backup', 'list', 'nas'], { env })
-  rmSync(home, { recursive: true, force: true })
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('otpd backup list --from nas')])
+  const empty = await runCommand(home, ['backup', 'list', '--from', ''], { env })
+  expect([empty.exitCode, empty.stderr]).toEqual([2, expect.stringContaining('No place is named.')])
+  rmSync(home, { recursive: true, force: true })
 })

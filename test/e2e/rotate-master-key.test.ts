@@ -218,5 +218,10 @@ test('the command needs a database of this version, and a private key file', asy
   writeFileSync(join(home, 'open.key'), 'x', { mode: 0o644 })
   expect(await code('--new-key-file', 'open.key')).toBe('KEY_FILE_INVALID')
   expect(await code('--new-key-file', 'none.key')).toBe('KEY_FILE_INVALID')
+  // An empty value names the folder of the caller, which other users may be allowed to read.
+  expect(await otpd(['admin', 'rotate-master-key', '--yes', '--new-key-file', ''])).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('is a folder, not a file.'),
+  })
   expect(await code('--finish')).toBe('NOTHING_TO_FINISH')
 })

@@ -71,6 +71,10 @@ describe('project and application', () => {
     cli.respond = ({ path }) => pageResponse(path.startsWith('/v1/projects') ? sampleProject() : row)
     const { stdout } = await cli.home.otpd(['apps', 'ls'])
     expect(stdout).toMatch(/web +storefront +test +● active +app_01arz3ndektsv4rrffq69g5fav/)
+    expect(await cli.home.otpd(['app', 'list', '--project', ''])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('The project is empty.'),
+    })
   })
 })
 

@@ -29,6 +29,15 @@ describe('the server address', () => {
     void other.stop()
   })
 
+  test.each(['--server', '--context'])('is that of no other server where %s is empty', async (flag) => {
+    const { exitCode, stderr } = await cli.home.otpd(['project', 'list', flag, ''])
+    expect([exitCode, stderr]).toEqual([
+      2,
+      `Error: ${flag}: The value is empty.\n  Name a server, or leave it out.\n`,
+    ])
+    expect(cli.server.requests).toEqual([])
+  })
+
   test.each([
     ['localhost:8080', 'http://localhost:8080'],
     ['LOCALHOST:8080/otp/', 'http://localhost:8080/otp'],
