@@ -3,8 +3,6 @@
  * not, the key is `Component.property`.
  */
 export const fieldTexts: Readonly<Record<string, string>> = {
-  activeUsers: 'Phone identities that were verified lately.',
-  actorId: 'Developer who acted.',
   appId: 'Id of the application.',
   'InboxItem.appId': 'Id of the application; null if another developer sent the message.',
   'LogEntry.appId': 'Id of the application; null if the entry concerns none.',
@@ -37,14 +35,11 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   deliveryStatus:
     'State of the newest message, as its provider reports it: `queued`, `sent`, `unknown`, `delivered` or `undelivered`; null if it stays in the inbox.',
   description: 'Free text of yours; null if unset.',
-  detail: 'More about the entry, such as the provider or the violated rules; null if there is none.',
   durationMs: 'How long the attempt took, in milliseconds.',
   email: 'Email address of the account.',
   'DeveloperProfile.email': 'Email address; null if the identity provider did not tell it.',
   enabled: 'Whether TOTP is enabled.',
   error: 'Why the attempt failed; null if it succeeded.',
-  'WebhookTestResult.error': 'Why there was no response; absent if there was one.',
-  'ErrorResponse.error': 'The error.',
   error_description: 'Explanation for people.',
   events: 'Kinds of events that the endpoint receives.',
   expiresAt: 'Time after which the code is refused.',
@@ -53,7 +48,6 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   'GuardListRule.appId': 'Application whose messages it concerns; null: all of yours.',
   'GuardListRule.expiresAt': 'Time after which the rule no longer applies; null: never.',
   'CreatedApiToken.expiresAt': 'Time after which the token is refused; null: never.',
-  'InboxItem.expiresAt': 'Time after which the code is refused.',
   failed: 'Requests that failed or expired, on the day they ended.',
   failingSince: 'Time of the first failure since the last success; null while it works.',
   failureReason: 'Why the request failed; null unless its status is `failed`.',
@@ -66,8 +60,6 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   lastStatusCode: 'HTTP status of the last response; null if there was none.',
   lastUsedAt: 'Time of the last call with the token, within an hour; null before it.',
   lastVerifiedAt: 'Time of the last verification.',
-  limit: 'Items per page.',
-  limits: 'Limits of the plan.',
   locale: 'Language of the message, as a BCP 47 tag. If omitted, the application decides, then the country.',
   maxAttempts: 'Number of codes that are checked before the request fails.',
   metadata: 'Up to ten pairs of your own, which the events of the request repeat.',
@@ -82,7 +74,6 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   otpRequests: 'Number of OTP requests.',
   otpTtlSeconds: 'How long codes are valid, in seconds.',
   otpVerified: 'Number of verified OTP requests.',
-  pagination: 'Size of the page, and the way to the next one.',
   password: 'Password of the account.',
   phone: 'Phone number in E.164 format. After the retention period an opaque pseudonym.',
   'SendOtpRequest.phone':
@@ -95,7 +86,6 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   reason: 'More specific machine-readable reason.',
   refresh_token: 'Token for the next ID token. Each works once.',
   requestId: 'Id of the OTP request.',
-  'LogEntry.requestId': 'Id of the OTP request; null if the entry concerns none.',
   resends: 'Number of messages after the first one.',
   revocationEndpoint: 'Where to end a session; null: use the one in the discovery document of the issuer.',
   rotatedAt: 'Time of the rotation.',
@@ -118,7 +108,6 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   'RevocationRequest.token': 'The refresh token to revoke.',
   ttlSeconds: 'How long the code is valid, in seconds. If omitted, the application decides.',
   type: 'Kind of the event.',
-  'RotatedCredential.type': 'The credential that was rotated.',
   until: 'Time of the last event to recover; the time of the call if omitted.',
   updatedAt: 'Time of the last change.',
   url: 'Where the events are sent.',
@@ -160,9 +149,6 @@ export const fieldTexts: Readonly<Record<string, string>> = {
 export const parameterTexts: Readonly<Record<string, string>> = {
   action: 'Only entries with this action.',
   deliveryId: 'Id of the webhook delivery.',
-  id: 'Id of the resource.',
-  'listOtpRequests.status': 'Only requests with this status.',
-  'listWebhookDeliveries.status': 'Only deliveries with this status.',
   'listWebhookDeliveries.type': 'Only deliveries of events of this kind.',
   'rotateCredential.type': 'The credential to replace.',
 }
