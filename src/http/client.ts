@@ -17,7 +17,6 @@ export const createClientReader =
   (readAddress: ReadClientAddress): ReadClient =>
   ({ request, server, set }) => {
     const address = readAddress(request, server?.requestIP(request)?.address)
-    const traceId = readTrace(request)?.traceId ?? set.headers['x-request-id']
     return {
       // Most calls do not need it. A link-local peer has a zone, which is no part of its network.
       get network() {
@@ -27,7 +26,7 @@ export const createClientReader =
         source: 'api',
         ip: address === '' ? null : address,
         userAgent: request.headers.get('user-agent'),
-        traceId: typeof traceId === 'string' ? traceId : null,
+        traceId: readTraceId(request, set.headers),
         tokenId: null,
       },
     }
