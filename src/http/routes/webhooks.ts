@@ -71,9 +71,6 @@ const changedHeaders = headersSchema(
   'A value sets the header, null removes it; headers that are not named stay unchanged, unless the origin of the URL changes: then they are removed.',
 )
 
-/** Replaces header values in responses, because they may be credentials. */
-const mask = maskedValue
-
 const endpoint = object(
   {
     id: Type.String(),
@@ -82,7 +79,7 @@ const endpoint = object(
     events: Type.Array(subscription),
     status,
     description: nullable(Type.String()),
-    headers: Type.Record(Type.String({ pattern: '^[a-z][a-z0-9-]{0,63}$' }), Type.Literal(mask), {
+    headers: Type.Record(Type.String({ pattern: '^[a-z][a-z0-9-]{0,63}$' }), Type.Literal(maskedValue), {
       additionalProperties: false,
       description: 'Your additional headers, with names in lower case and masked values.',
     }),
@@ -122,7 +119,9 @@ const present = (row: WebhookEndpoint) => ({
   events: row.events,
   status: row.status,
   description: row.description,
-  headers: Object.fromEntries(Object.keys(row.headers).map((name): [string, typeof mask] => [name, mask])),
+  headers: Object.fromEntries(
+    Object.keys(row.headers).map((name): [string, typeof maskedValue] => [name, maskedValue]),
+  ),
   disabledReason: row.disabledReason,
   failingSince: formatTimeOrNull(row.failingSince),
   lastDeliveryAt: formatTimeOrNull(row.lastDeliveryAt),
