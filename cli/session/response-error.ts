@@ -14,7 +14,10 @@ export function responseError(
   moreHints: string[] = [],
 ): CliError {
   const parsed = readError(response.json)
-  if (parsed === null) return foreignResponseError(server, response.status)
+  if (parsed === null)
+    return oversizedStatuses.has(response.status)
+      ? oversizedError(server, response.status)
+      : foreignResponseError(server, response.status)
   const hints = [...parsed.lines]
   if (response.retryAfterSeconds !== null && !parsed.message.includes('Try again in'))
     hints.push(`Try again in ${formatRemaining(response.retryAfterSeconds * 1000)}.`)
@@ -32,6 +35,17 @@ export function responseError(
     hints: [...hints, ...moreHints],
   })
 }
+
+/** URI Too Long and Request Header Fields Too Large. The HTTP parser of the server, or of a proxy, sends no body of otpd. */
+const oversizedStatuses = new Set([414, 431])
+
+const oversizedError = (server: ServerChoice, status: number) =>
+  new CliError(
+    exitCodes.refused,
+    'REQUEST_TOO_LARGE',
+    `${server.url} refused the request: its URL and headers are too large (${status}).`,
+    { status, hints: ['Shorten what is longest: a token, credentials, or the value of an option.'] },
+  )
 
 /** Makes the error for a response that no otpd server gives. */
 export const foreignResponseError = (server: ServerChoice, status: number) =>

@@ -79,6 +79,15 @@ describe('exit code', () => {
     expect(result.stderr).not.toContain('<html>')
   })
 
+  test('6 for headers that are too large, which the server refuses before it reads them', async () => {
+    for (const status of [414, 431]) {
+      cli.respond = () => new Response(null, { status })
+      const { exitCode, stderr } = await cli.home.otpd(['project', 'list'])
+      expect(exitCode).toBe(6)
+      expect(stderr).toContain(`its URL and headers are too large (${status}).\n  Shorten what is longest`)
+    }
+  })
+
   describe('1 for data of another shape', () => {
     const respondWith =
       (data: unknown, serverVersion?: string): RequestHandler =>
