@@ -34,7 +34,7 @@ export const routeChoice = object(
   'RouteChoice',
 )
 
-export const presentPrice = (price: Price | null) => (price === null ? null : formatPrice(price))
+export const presentPrice = (price: Price | null | undefined) => (price == null ? null : formatPrice(price))
 
 /** A share as a percentage with one decimal. */
 export const toPercentage = (share: number) => Math.round(share * 1000) / 10

@@ -5,9 +5,9 @@ import { Elysia } from 'elysia'
 import { isoDate, type AnalyticsService, type BreakdownItem } from '../../domain/log/analytics.ts'
 import { breakdownDimensions } from '../../domain/model/breakdown.ts'
 import { normalizeCountry } from '../../shared/spellings.ts'
-import { formatPrice } from '../../domain/model/price.ts'
 import { requestChannels } from '../../shared/otp-values.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
+import { presentPrice } from '../route-choice.ts'
 import { country, data, environmentQuery, idQuery, nullable, object, oneOf } from '../schemas.ts'
 
 const ranges = { '7d': 7, '30d': 30, '90d': 90 } as const
@@ -243,8 +243,6 @@ export function analyticsRoutes(services: {
       },
     )
 }
-
-const presentPrice = (price: number | null | undefined) => (price == null ? null : formatPrice(price))
 
 const presentItem = (item: BreakdownItem): Static<typeof breakdownItem> => ({
   key: item.key,
