@@ -14,6 +14,7 @@ import { setRateHeaders } from '../rate-headers.ts'
 import { ownerOf, requireApplication, requireEither } from '../require-application.ts'
 import type { AuthenticateDeveloper } from '../require-developer.ts'
 import { country, data, idParams, nullable, object, oneOf, text, timestamp } from '../schemas.ts'
+import { phone } from './otp-operations.ts'
 import { sessionTemplateFields } from './template-fields.ts'
 
 const createdSession = object(
@@ -116,14 +117,10 @@ export function otpSessionRoutes(services: {
             description:
               'Where the browser returns to, as `returnUrl?session=…&state=…`. Its origin must be one of `returnOrigins` of the page.',
           }),
-          phone: Type.Optional(
-            Type.String({
-              minLength: 1,
-              maxLength: 64,
-              errorText: 'Expected a phone number of up to 64 characters, such as +14155550100',
-              description: 'The only phone that the user can verify. Without it, the user enters one.',
-            }),
-          ),
+          phone: Type.Optional({
+            ...phone,
+            description: 'The only phone that the user can verify. Without it, the user enters one.',
+          }),
           country,
           locale: Type.Optional({
             ...sendFields.locale,
