@@ -191,5 +191,8 @@ function challengeChecks({ config: { guard }, challenge }: DeliveryFacts): Check
 }
 
 /** Warns about countries with more unverified messages than usual. */
-const alertChecks = ({ guardAlerts, nowMs }: DeliveryFacts): Check[] =>
-  guardAlerts.filter(({ until }) => until > nowMs).map(({ country }) => guardAlertCheck(country))
+function alertChecks({ guardAlerts, nowMs }: DeliveryFacts): Check[] {
+  const current = guardAlerts.filter(({ until }) => until > nowMs)
+  // Several developers may have one of the same country.
+  return [...new Set(current.map(({ country }) => country))].map(guardAlertCheck)
+}

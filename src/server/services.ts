@@ -10,7 +10,7 @@ import { createAuditService } from '../domain/accounts/audit.ts'
 import { createLogService } from '../domain/log/events.ts'
 import { createTokenCheck } from '../delivery/check-token.ts'
 import { createChallenges } from '../domain/guard/challenge.ts'
-import { createGuard } from '../domain/guard/guard.ts'
+import { createGuard, type AlertedSender } from '../domain/guard/guard.ts'
 import { createListRuleService } from '../domain/guard/list-rules.ts'
 import { createGuardStatusService } from '../domain/guard/status.ts'
 import { createCallLimits } from '../domain/limits/call-limits.ts'
@@ -107,7 +107,7 @@ export type ServiceNeeds = {
   /** Called with the result of each check of a challenge. */
   onChallengeChecked?: ((kind: ChallengeKind, check: TokenCheck) => void) | undefined
   /** Called when a country has more unverified messages than usual. */
-  onGuardAlert?(alert: GuardAlert): void
+  onGuardAlert?(alert: GuardAlert, sender: AlertedSender): void
 }
 
 export type Services = ReturnType<typeof createServices>
@@ -154,7 +154,7 @@ export function createServices(needs: ServiceNeeds) {
     settings: config.guard,
     keys,
     onFault: (error) => needs.onGuardFailed?.(error),
-    onAlert: (alert) => needs.onGuardAlert?.(alert),
+    onAlert: (alert, sender) => needs.onGuardAlert?.(alert, sender),
   })
   const tokenCheck = createTokenCheck({ version, ca: needs.messaging?.ca, world })
   const challenges = createChallenges({

@@ -166,11 +166,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
           'right codes of an authenticator app are refused as used, because the clock was set back since the last login with one: log in with a recovery code, or wait until acceptedAgainAt',
           { developerId, acceptedAgainAt: new Date(acceptedAgainAt).toISOString() },
         ),
-      onGuardAlert: (alert) => {
+      onGuardAlert: (alert, { developerId, appId }) => {
         metrics?.recordGuardAlert(alert.country)
         log.warn(
           'more messages than usual are not verified: this may be SMS pumping; see otpd guard status, and stop sending there with otpd guard deny COUNTRY',
-          { ...alert, prefix: alert.prefix ?? undefined },
+          { developerId, appId, ...alert, prefix: alert.prefix ?? undefined },
         )
       },
     })

@@ -76,7 +76,7 @@ export const guardAlertCheck = (country: string): Check =>
   warning(
     guardAlertName,
     `${countryText(country)}: more messages than usual are not verified, which may be SMS pumping`,
-    `Look at otpd logs --type guard.alert,otp.sent,message.sent; to stop sending there at once: otpd guard deny ${country in manyCountries ? 'COUNTRY' : country}`,
+    `See whose they are: otpd guard status; look at otpd logs --type guard.alert,otp.sent,message.sent; to stop sending there at once: otpd guard deny ${country in manyCountries ? 'COUNTRY' : country}`,
   )
 
 const guardAlertName = 'guard alert'

@@ -106,6 +106,10 @@ describe('a server with a provider and no other setting', () => {
       else expect([status, code]).toEqual([403, 'DESTINATION_BLOCKED'])
     }
     expect(left).toBeLessThanOrEqual(110)
+    // The operator of many developers must see whose traffic it is.
+    expect(shop.log()).toMatch(
+      /more messages than usual are not verified[^\n]*"developerId":"dev_\w{26}","appId":"app_\w{26}","country":"SO"/,
+    )
     expect([...shop.codes.keys()].filter((phone) => phone.startsWith('+252'))).toHaveLength(left)
     expect((await shop.send(german(5_000))).status).toBe(201)
   })

@@ -70,6 +70,7 @@ export type TestOptions = {
   messaging?: ServiceNeeds['messaging']
   report?: ServiceNeeds['report']
   onChallengeChecked?: ServiceNeeds['onChallengeChecked']
+  onGuardAlert?: ServiceNeeds['onGuardAlert']
   /** Source of ids, salts and secrets. By default that of the system. */
   random?: Random
   /** Database that the test opened and closes. By default a new SQLite file. */
@@ -103,6 +104,7 @@ export async function createTestService(options: TestOptions = {}) {
     messaging: options.messaging,
     report: options.report,
     onChallengeChecked: options.onChallengeChecked,
+    ...(options.onGuardAlert && { onGuardAlert: options.onGuardAlert }),
   })
   if (options.delivery) await services.messaging.start(options.delivery)
   const { newId } = services

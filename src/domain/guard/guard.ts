@@ -12,9 +12,12 @@ import { isTrustedPhone, type GuardSettings } from './settings.ts'
 export type Guard = GuardJudge & {
   /** Called when the guard itself fails. */
   onFault(error: unknown): void
-  /** Called with a new alert, after its transaction. */
-  onAlert(alert: GuardAlert): void
+  /** Called with a new alert and the application whose message raised it, after its transaction. */
+  onAlert(alert: GuardAlert, sender: AlertedSender): void
 }
+
+/** The application whose message raised an alert. */
+export type AlertedSender = { developerId: string; appId: string }
 
 /**
  * Creates the guard against SMS pumping: fraud that makes applications send codes to numbers that earn money
@@ -28,7 +31,7 @@ export function createGuard(needs: {
   settings: GuardSettings
   keys: Pick<Keys, 'guard'>
   onFault(error: unknown): void
-  onAlert?(alert: GuardAlert): void
+  onAlert?(alert: GuardAlert, sender: AlertedSender): void
 }): Guard & {
   configure(settings: GuardSettings): void
   settings(): GuardSettings
@@ -64,7 +67,7 @@ export function createGuard(needs: {
     convert: (rows, ...args) => orElse(noGuardChanges, () => current.convert(rows, ...args), rows),
     revert: (rows, ...args) => orElse(noGuardChanges, () => current.revert(rows, ...args), rows),
     onFault,
-    onAlert: (alert) => needs.onAlert?.(alert),
+    onAlert: (alert, sender) => needs.onAlert?.(alert, sender),
     /** Applies new settings from the next message on. Counts are kept. */
     configure(changed) {
       settings = changed

@@ -33,14 +33,14 @@ export function createDeliveryReceipts(
   async function apply(key: MessageKey, provider: string, receipt: Receipt): Promise<void> {
     const { first, next } = messageRows(key)
     const mayFailOver = receipt.status === 'undelivered'
-    const { isReopened, alert } = await store.decide({
+    const { isReopened, alert, request } = await store.decide({
       preload: {
         // The application is locked before the request, which tells it.
         lookUp: mayFailOver ? () => ({ phones: [], requests: [key.requestId] }) : undefined,
         first: (rows) => ({ ...(mayFailOver && nameFailoverRows(rows, key.requestId)), ...first() }),
         next,
       },
-      decide(rows): Decision<AppliedReceipt> {
+      decide(rows): Decision<AppliedReceipt & { request?: OtpRequest }> {
         const now = rows.now()
         const closable = readClosable(rows, key.requestId)
         const message = rows.messages(key.requestId).find((one) => one.messageNumber === key.messageNumber)
@@ -48,10 +48,12 @@ export function createDeliveryReceipts(
         const { request } = closable
         const judge: JudgeFailover = (...rest) =>
           judgeMessage(needs, rows, request.appId, describeFailover(rows, request, now, ...rest), now)
-        return applyReceipt({ newId, delivery, judge }, { ...closable, message }, provider, receipt, now)
+        const loaded = { ...closable, message }
+        const { result, changes } = applyReceipt({ newId, delivery, judge }, loaded, provider, receipt, now)
+        return { result: { ...result, request }, changes }
       },
     })
-    if (alert) guard.onAlert(alert)
+    if (alert && request) guard.onAlert(alert, request)
     if (isReopened) onReopened()
   }
 

@@ -91,7 +91,8 @@ export function createOtpRelay(needs: RelayNeeds) {
       const made = { application, phone, input, scopes, id, contexts }
       const decided = await store.decide(relayOperation(made))
       const { rate, alert } = decided
-      if (alert) needs.guard.onAlert(alert)
+      const { developerId, id: appId } = application
+      if (alert) needs.guard.onAlert(alert, { developerId, appId })
       if (decided.kind === 'ended') {
         const { result, replayed, refusedSend, judged } = decided
         if (!isRejected(result)) return { ...result, replayed, rate }

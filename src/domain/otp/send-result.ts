@@ -144,7 +144,8 @@ export function completeSend(
 ): SendResult | Promise<SendResult> {
   if (outcome.replayed) return replay(needs, application, outcome.result)
   const { result, rate, alert, refusedSend, outgoing } = outcome
-  if (alert) needs.guard.onAlert(alert)
+  const { developerId, id: appId } = application
+  if (alert) needs.guard.onAlert(alert, { developerId, appId })
   if (isRejected(result)) {
     const refusal = attachRate(result, rate)
     if (!refusedSend) throw refusal

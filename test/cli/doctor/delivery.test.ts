@@ -81,6 +81,8 @@ ${twilio('main')}`
 test('an alert of the guard is a warning that names the country, until it ends', async () => {
   const guardAlerts = [
     { country: 'NL', until: nowMs + 1 },
+    // That of another developer.
+    { country: 'NL', until: nowMs + 2 },
     { country: 'BE', until: nowMs },
   ]
   const alerts = (await runDeliveryChecks(validToml, [], guardAlerts)).filter(

@@ -19,9 +19,12 @@ describeEachDatabase('a guard in enforce mode', (database) => {
   let otp: OtpClient
   let developer: TestDeveloper
   let app: TestApplication
+  const alertSenders: unknown[] = []
   beforeAll(async () => {
     service = await createTestService({
       database: database(),
+      onGuardAlert: (alert, { developerId, appId }) =>
+        void alertSenders.push([developerId, appId, alert.country]),
       plans: unlimitedPlans,
       env: {
         OTPD_GUARD_MODE: 'enforce',
@@ -185,6 +188,7 @@ describeEachDatabase('a guard in enforce mode', (database) => {
     )
     // Newest first: everything, the alert, and only otp.sent.
     expect(counts).toEqual([1, 1, 0])
+    expect(alertSenders.at(-1)).toEqual([ada.developer.id, attacked.id, 'NL'])
   })
 
   test('ignores test applications and virtual numbers', async () => {
