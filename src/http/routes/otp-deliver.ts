@@ -12,7 +12,7 @@ import { jsonBody } from '../json-body.ts'
 import { deferRateHeaders, setResultHeaders } from '../rate-headers.ts'
 import { requireApplication } from '../require-application.ts'
 import { country, data, idempotencyKey, idParams, object, oneOf } from '../schemas.ts'
-import { phone } from './otp-operations.ts'
+import { detail, phone } from './otp-operations.ts'
 
 /** The routes of codes of other systems, below `/v1/otp`. */
 export function otpDeliverRoute(services: {
@@ -71,8 +71,7 @@ export function otpDeliverRoute(services: {
           ),
         },
         detail: {
-          tags: ['OTP'],
-          security: [{ clientId: [], clientSecret: [], apiKey: [] }],
+          ...detail,
           parameters: [idempotencyKey],
           operationId: 'deliverCode',
           summary: 'Deliver a code of your own',
@@ -104,8 +103,7 @@ export function otpDeliverRoute(services: {
           ),
         },
         detail: {
-          tags: ['OTP'],
-          security: [{ clientId: [], clientSecret: [], apiKey: [] }],
+          ...detail,
           operationId: 'reportDeliveredCode',
           summary: 'Report whether a code of your own was entered',
           description:

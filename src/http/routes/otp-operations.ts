@@ -97,7 +97,8 @@ export const verifiedOtp = object(
 const hint =
   "Pass clientIp, your end user's IP address, or deviceId: without them the guard cannot tell customers from attackers."
 
-const detail = { tags: ['OTP'], security: [{ clientId: [], clientSecret: [], apiKey: [] }] }
+/** Tag and security of the operations of applications, in the documents. */
+export const detail = { tags: ['OTP'], security: [{ clientId: [], clientSecret: [], apiKey: [] }] }
 
 /** Routes for applications below `/v1/otp`: send, resend, verify and cancel. */
 export function otpOperationRoutes(services: {

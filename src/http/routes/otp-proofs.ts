@@ -12,7 +12,7 @@ import { formatTime } from '../pagination.ts'
 import { deferRateHeaders, setResultHeaders } from '../rate-headers.ts'
 import { requireApplication } from '../require-application.ts'
 import { country, data, idempotencyKey, object, oneOf } from '../schemas.ts'
-import { deviceId, phone, verifiedOtp } from './otp-operations.ts'
+import { detail, deviceId, phone, verifiedOtp } from './otp-operations.ts'
 
 /** Issues test proofs, in development mode. */
 export type IssueTestProof = {
@@ -31,8 +31,6 @@ const notInDevelopmentMode = () =>
     'Only a server in development mode issues test tokens. Start one with: otpd serve --dev',
     { reason: 'ROUTE_NOT_FOUND' },
   )
-
-const detail = { tags: ['OTP'], security: [{ clientId: [], clientSecret: [], apiKey: [] }] }
 
 /** Routes for proofs, which take the place of codes. */
 export function otpProofRoutes(services: {

@@ -14,7 +14,7 @@ import { setRateHeaders } from '../rate-headers.ts'
 import { ownerOf, requireApplication, requireEither } from '../require-application.ts'
 import type { AuthenticateDeveloper } from '../require-developer.ts'
 import { country, data, idParams, nullable, object, oneOf, text, timestamp } from '../schemas.ts'
-import { phone } from './otp-operations.ts'
+import { detail, phone } from './otp-operations.ts'
 import { sessionTemplateFields } from './template-fields.ts'
 
 const createdSession = object(
@@ -134,8 +134,7 @@ export function otpSessionRoutes(services: {
         }),
         response: { 201: data(createdSession) },
         detail: {
-          tags: ['OTP'],
-          security: [{ clientId: [], clientSecret: [], apiKey: [] }],
+          ...detail,
           operationId: 'createSession',
           summary: 'Create a link to the ready page',
           description:
@@ -154,8 +153,8 @@ export function otpSessionRoutes(services: {
       params: idParams,
       response: { 200: data(session) },
       detail: {
-        tags: ['OTP'],
-        security: [{ console: [] }, { clientId: [], clientSecret: [], apiKey: [] }],
+        ...detail,
+        security: [{ console: [] }, ...detail.security],
         operationId: 'getSession',
         summary: 'Get a session of the ready page',
         description:

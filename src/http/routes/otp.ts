@@ -31,7 +31,7 @@ import type { ReadIdempotency } from '../idempotency.ts'
 import { logEntry, presentLogEntry } from './logs.ts'
 import { otpDeliverRoute } from './otp-deliver.ts'
 import { otpSessionRoutes } from './otp-sessions.ts'
-import { otpOperationRoutes } from './otp-operations.ts'
+import { detail, otpOperationRoutes } from './otp-operations.ts'
 import { otpProofRoutes, type IssueTestProof } from './otp-proofs.ts'
 import { environments, failureReasons } from '../../shared/otp-values.ts'
 
@@ -107,7 +107,7 @@ export function otpRoutes(services: {
   })
 
   const consoleDetail = { tags: ['OTP'], security: [{ console: [] }] }
-  const eitherSecurity = [...consoleDetail.security, { clientId: [], clientSecret: [], apiKey: [] }]
+  const eitherSecurity = [...consoleDetail.security, ...detail.security]
 
   const consoleRoutes = new Elysia().use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
