@@ -1,7 +1,7 @@
 import type { CheckToken, ChallengeService, TokenCheck } from '../domain/model/challenge.ts'
 import { isRecord } from '../shared/json.ts'
 import { parseJson } from './kit/json.ts'
-import { createProviderHttp, type HttpResult } from './kit/http-client.ts'
+import { createProviderHttp, isSuccess, type HttpResult } from './kit/http-client.ts'
 import { systemWorld } from '../world/system.ts'
 import type { World } from '../world/world.ts'
 
@@ -70,6 +70,7 @@ function readResult(result: HttpResult, { hostnames, timeoutMs }: ChallengeServi
   if (!isRecord(answer) || typeof answer['success'] !== 'boolean')
     return { outcome: 'unavailable', error: `HTTP ${result.status} without a result` }
   if (!answer['success']) return readErrors(answer['error-codes'])
+  if (!isSuccess(result)) return { outcome: 'unavailable', error: `HTTP ${result.status}` }
   const { hostname } = answer
   if (hostnames.length === 0 || (typeof hostname === 'string' && hostnames.includes(hostname.toLowerCase())))
     return { outcome: 'passed' }

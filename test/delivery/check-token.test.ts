@@ -41,3 +41,18 @@ test('the secret is in no error', async () => {
   site.answerWith()
   close()
 })
+
+test('a result counts as passed only in a response that says that the call succeeded', async () => {
+  const { checkToken, close } = createTokenCheck({ version: '1.0.0' })
+  for (const status of [302, 400, 500]) {
+    site.answerWith(() => Response.json({ success: true, hostname: 'shop.example.com' }, { status }))
+    const check = await checkToken(service, 'token', undefined)
+    expect(check).toEqual({ outcome: 'unavailable', error: `HTTP ${status}` })
+  }
+  // The services refuse some tokens with 400.
+  const refusal = { success: false, 'error-codes': ['invalid-input-response'] }
+  site.answerWith(() => Response.json(refusal, { status: 400 }))
+  expect(await checkToken(service, 'token', undefined)).toMatchObject({ outcome: 'failed' })
+  site.answerWith()
+  close()
+})
