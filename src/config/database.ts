@@ -29,7 +29,10 @@ const urlRemedy = 'Use a URL such as postgres://otpd@db.example.com/otpd?sslmode
 const targetRemedy = 'Say target_session_attrs=read-write: otpd uses the server that takes writes.'
 const sslRemedy = 'Say sslmode=verify-full, or sslmode=disable if the network is yours.'
 
-/** Reads the PostgreSQL database. `source` is what names it, also if that is faulty; null without one. */
+/**
+ * Reads the PostgreSQL database. `source` is what names it, also if that is faulty; null without one. An empty value names
+ * none: it is reported, but nothing is required that only nodes need.
+ */
 export function readDatabase(
   reader: Reader,
   input: ConfigInput,
@@ -40,10 +43,10 @@ export function readDatabase(
   const connections = read('databaseConnections', parseInteger(4, 100), 9)
   const statements = read('databaseStatements', parseChoice('named', 'unnamed'), 'named')
   const unsafe = read('databaseUnsafe', parseSwitch, false)
-  const source = url.source ?? file.source
+  const source = [url, file].find((setting) => setting.source !== null && !setting.isEmpty)?.source ?? null
   if (source === null) {
     for (const setting of [connections, statements]) {
-      if (setting.source !== null)
+      if (setting.source !== null && !url.isEmpty && !file.isEmpty)
         report(
           setting.source,
           'This setting needs a PostgreSQL database, and none is configured.',

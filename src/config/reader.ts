@@ -53,8 +53,8 @@ export type ConfigInput = {
 
 type FoundSetting = { text: string; source: string; base: string }
 
-/** A value with the flag, variable or file line that set it; `source` is null for a default. */
-export type ResolvedSetting<T> = { value: T; source: string | null }
+/** A value with the flag, variable or file line that set it, if only to nothing; `source` is null for a default. */
+export type ResolvedSetting<T> = { value: T; source: string | null; isEmpty?: boolean }
 
 type ReadOptions<T> = {
   /** Formats a value that is not a plain one for `otpd config show`. */
@@ -105,7 +105,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     if ('fault' in parsed) {
       report(found.source, parsed.fault, parsed.remedy)
       recordValue('(not valid)', found.source)
-      return { value: fallback, source: found.source }
+      return { value: fallback, source: found.source, isEmpty: 'text' in found && found.text.trim() === '' }
     }
     recordValue(show(parsed.value), found.source)
     return { value: parsed.value, source: found.source }

@@ -142,6 +142,14 @@ test('lists the problems of a file in the order of its lines, after those of var
   ])
 })
 
+test.each(['OTPD_DATABASE_URL', 'OTPD_DATABASE_URL_FILE'])(
+  'an empty %s is one problem: nothing is required that only a database needs',
+  (name) => {
+    const { source, message } = requireProblem(loadEnv({ [name]: '', OTPD_DATABASE_CONNECTIONS: '5' }))
+    expect([source, message]).toEqual([name, 'The value is empty.'])
+  },
+)
+
 describe('development mode', () => {
   test('keeps no data', () => {
     const loaded = load({ flags: { dev: true }, env: { HOME: '/h', OTPD_DATA_DIR: '/data' } })
