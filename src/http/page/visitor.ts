@@ -10,7 +10,7 @@ const idBytes = 16
 type PageKeys = Pick<Keys, 'page'>
 
 /** A browser that has the page open: it keeps a random id in a signed cookie, which names its device to the guard. */
-export type Visitor = { deviceId: string; cookie: string; isNew: boolean }
+export type Visitor = { deviceId: string; cookie: string }
 
 const sign = (keys: PageKeys, ...parts: readonly string[]) =>
   hmac(keys.page).update(parts.join('\n')).digest('base64url')
@@ -23,7 +23,7 @@ export function readVisitor(keys: PageKeys, header: string | null): Visitor | un
     const [name = '', value = ''] = pair.trim().split('=')
     const [deviceId = '', signature = ''] = value.split('.')
     if (name === cookieName && isEqual(signature, sign(keys, 'device', deviceId)))
-      return { deviceId, cookie: value, isNew: false }
+      return { deviceId, cookie: value }
   }
   return undefined
 }
@@ -33,7 +33,7 @@ export function createVisitor(keys: PageKeys, random: Random): Visitor {
   const bytes = new Uint8Array(idBytes)
   random(bytes)
   const deviceId = Buffer.from(bytes).toString('base64url')
-  return { deviceId, cookie: `${deviceId}.${sign(keys, 'device', deviceId)}`, isNew: true }
+  return { deviceId, cookie: `${deviceId}.${sign(keys, 'device', deviceId)}` }
 }
 
 /**
