@@ -19,9 +19,9 @@ const toBody = ({ code, message, ...extras }: ErrorExample) => ({
 })
 
 /** `components.examples` of the document: the whole body of each error. */
-export const exampleComponents = (names: Iterable<ErrorName>) =>
+export const exampleComponents = (names: ReadonlySet<ErrorName>) =>
   Object.fromEntries(
-    [...new Set(names)].toSorted().map((name) => {
+    [...names].toSorted().map((name) => {
       const { code, reason } = errorExamples[name]
       const summary = reason === undefined ? code : `${code}, reason ${reason}`
       return [name, { summary, value: toBody(errorExamples[name]) }]

@@ -8,9 +8,7 @@ export type GeneratedDocument = {
 
 export type GeneratedOperation = {
   operationId: string
-  summary?: string
   description?: string
-  tags?: string[]
   security?: Array<Record<string, readonly string[]>>
   parameters?: Array<{ name: string; in: string; description?: string; schema: unknown }>
   requestBody?: { content: Record<string, { schema: unknown }> }

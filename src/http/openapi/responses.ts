@@ -104,7 +104,7 @@ export function describeResponses(
 
   function ownContent(status: string, response: GeneratedOperation['responses'][string]) {
     const { mediaType, schema } = declaredBody(response)
-    const examples = Object.entries(status.startsWith('4') || isOAuth() ? (oauthExamples[status] ?? {}) : {})
+    const examples = Object.entries(isOAuth() ? (oauthExamples[status] ?? {}) : {})
     return {
       [mediaType]: {
         schema:
