@@ -54,8 +54,8 @@ export function createCosts(report: (level: 'warn', text: string, fields: Record
       }
     },
 
-    /** Whether costs are counted. */
-    isCounting: () => currency !== undefined,
+    /** Currency of all prices; undefined if costs are not counted. */
+    currency: () => currency,
 
     toPrice,
 

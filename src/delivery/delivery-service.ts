@@ -85,7 +85,6 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
   const messages = createMessageRenderer(templates)
   let routing = createRouting([])
   let localProviders = new Set<string>()
-  let pricesCurrency: string | undefined
 
   const dispatcher = createDispatcher({
     pool,
@@ -111,7 +110,6 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
 
   async function configure({ providers, routes, currency }: DeliverySettings): Promise<void> {
     costs.configure(currency)
-    pricesCurrency = currency
     localProviders = new Set(providers.filter(({ values }) => isLocal(values)).map(({ name }) => name))
     const poolUpdated = pool.configure(providers)
     const handles = providers.flatMap(({ name }) => pool.find(name) ?? [])
@@ -178,7 +176,7 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     },
 
     /** Currency of all prices; undefined if costs are not counted. */
-    currency: () => pricesCurrency,
+    currency: costs.currency,
 
     /** Lists the newest messages of a developer that the provider did not accept, newest first. */
     listRefusals: (name: string, developerId: string) => pool.find(name)?.refusals.list(developerId) ?? [],

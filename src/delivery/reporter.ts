@@ -17,14 +17,14 @@ export function createReporter(needs: {
   clock: Clock
   timers: Timers
   report: Report
-  costs: Pick<Costs, 'isCounting' | 'toPrice'>
+  costs: Pick<Costs, 'currency' | 'toPrice'>
 }): Pick<Delivery, 'takesReports' | 'report' | 'findPrice'> & { close(): void } {
   const { pool, clock, timers, report, costs } = needs
   const shutdown = new AbortController()
   const takesOutcomes = ({ feedback, provider }: ProviderHandle) =>
     feedback && provider.reportOutcome !== undefined
   const tellsPrices = ({ provider }: ProviderHandle) =>
-    costs.isCounting() && provider.findCharge !== undefined
+    costs.currency() !== undefined && provider.findCharge !== undefined
 
   /** Makes a call to a provider. A call that throws is made again. */
   async function call<R>(handle: ProviderHandle, make: (signal: AbortSignal) => Promise<R>) {
