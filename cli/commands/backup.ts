@@ -81,7 +81,7 @@ ${isRemote ? 'Do not keep it in the same bucket: both together are your data in 
       .command('verify')
       .description('read a backup to its end, check it as a restore does, and count it'),
   )
-    .argument('<name>', 'name from otpd backup list, or latest; also a path, or s3://BUCKET/PREFIX/NAME')
+    .argument('<backup>', 'name from otpd backup list, or latest; also a path, or s3://BUCKET/PREFIX/NAME')
     .examples('otpd backup verify latest', 'otpd backup verify ./otpd-monday.db')
     .run(async (context, name: string, _: HostFlags, command: CliCommand) => {
       const { io, output } = context

@@ -3,10 +3,18 @@ import type { CliCommand } from './command.ts'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Api } from '../client/api.ts'
-import { listApplications, listOtpRequests, listProjects, listTokens, listWebhooks } from '../client/find.ts'
+import {
+  listApplications,
+  listGuardRules,
+  listOtpRequests,
+  listProjects,
+  listTokens,
+  listWebhooks,
+} from '../client/find.ts'
 import { completionScript, shells, type Shell } from '../completion/script.ts'
 import { completionKinds, type CompletionKind } from '../completion/values.ts'
 import { createContext, type Context } from '../context.ts'
+import { withDataDir } from '../host/commands.ts'
 import { loadServerConfig } from '../host/config.ts'
 import { credentialsPath, readStoredLogins } from '../session/credentials-file.ts'
 import { readGuides } from './docs.ts'
@@ -23,6 +31,7 @@ Where to put it:
 const cacheMs = 10_000
 /** A shell waits for the answer. */
 const timeout = '2s'
+const timeoutMs = 2000
 const itemsMax = 200
 
 /** Registers the command that completion scripts call for the names of resources. It never fails. */
@@ -46,6 +55,16 @@ const localKinds: Partial<Record<CompletionKind, (context: Context) => Promise<s
   guide: async () => (await readGuides()).map(({ name }) => name),
   provider: async ({ io }) =>
     (await loadServerConfig(io, {})).config?.delivery.providers.map(({ name }) => name) ?? [],
+  // They may be in a bucket.
+  backup: (context) => Promise.race([listBackups(context), context.io.sleep(timeoutMs).then(() => [])]),
+}
+
+async function listBackups(context: Context): Promise<string[]> {
+  const cwd = context.io.workingDirectory
+  const { backups } = await withDataDir(context, {}, (host, needs) =>
+    host.listBackups(needs, { from: undefined, cwd }),
+  )
+  return backups.length === 0 ? [] : ['latest', ...backups.map(({ name }) => name)]
 }
 
 /** Reads names from the cache, or asks the server. */
@@ -73,7 +92,7 @@ async function listNames(api: Api, kind: CompletionKind): Promise<string[]> {
   const names = (resources: { id: string; name: string }[]) =>
     resources.map(({ id, name }) => {
       const isUnique = resources.filter((other) => other.name === name).length === 1
-      return isUnique && /^[\w.@+:-]+$/.test(name) ? name : id
+      return isUnique && /^[\w.@+:/-]+$/.test(name) ? name : id
     })
   switch (kind) {
     case 'app':
@@ -82,6 +101,8 @@ async function listNames(api: Api, kind: CompletionKind): Promise<string[]> {
       return names(await listProjects(api))
     case 'token':
       return names(await listTokens(api))
+    case 'rule':
+      return names((await listGuardRules(api)).map(({ id, value }) => ({ id, name: value })))
     case 'webhook':
       return (await listWebhooks(api)).flatMap(({ id, url }) => [id, url])
     default:

@@ -14,7 +14,7 @@ type RestoreFlags = HostFlags & { from?: string; masterKeyFile?: string; unauthe
 export function addRestoreCommand(program: CliCommand) {
   addHostFlags(program.command('restore').description('replace the database with a backup'))
     .argument(
-      '[file]',
+      '[backup]',
       'name from otpd backup list, or latest; also a path with its FILE.hmac, or s3://BUCKET/PREFIX/NAME',
     )
     .option('--from <place>', 'where it is, if not in backup.to: a folder, or s3://BUCKET/PREFIX')

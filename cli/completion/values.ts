@@ -17,8 +17,10 @@ export const completionKinds = [
   'webhook',
   'token',
   'otp',
+  'rule',
   'guide',
   'provider',
+  'backup',
   'context',
   'country',
 ] as const
@@ -35,7 +37,9 @@ const kindsByName: Partial<Record<string, CompletionKind>> = {
   'request-id': 'otp',
   'request-id|phone': 'otp',
   '--request': 'otp',
+  rule: 'rule',
   guide: 'guide',
+  backup: 'backup',
   provider: 'provider',
   context: 'context',
   '--context': 'context',
@@ -56,6 +60,6 @@ const wordsByFlag: Partial<Record<string, readonly string[]>> = {
 export const describeValue = (name: string, choices: readonly string[] | undefined, flag = ''): Value => ({
   values: choices ?? wordsByFlag[flag] ?? [],
   kind: kindsByName[flag] ?? kindsByName[name] ?? null,
-  isFile: (flag === '' ? /file/ : /file|path|dir|place/).test(name) || flag === '--data',
+  isFile: (flag === '' ? /file|backup/ : /file|path|dir|place/).test(name) || flag === '--data',
   isJoined: flag in wordsByFlag || flag === '--countries',
 })

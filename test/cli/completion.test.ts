@@ -104,6 +104,38 @@ describe('bash', () => {
     expect((await words('provider')).exitCode).toBe(0)
   })
 
+  test('completes the rules of the guard by what they concern, by ids where several concern the same', async () => {
+    const fresh = createHome()
+    const rule = (id: string, value: string) => ({ id, effect: 'deny', target: 'prefix', value, appId: null })
+    const server = createScriptedServer(() =>
+      pageResponse(
+        rule('rul_1', '+882'),
+        rule('rul_2', '203.0.113.0/24'),
+        rule('rul_3', 'GB'),
+        rule('rul_4', 'GB'),
+      ),
+    )
+    const env = { OTPD_SERVER: server.url, OTPD_TOKEN: 'token' }
+    const { stdout } = await fresh.otpd(['__complete', 'rule'], { env })
+    expect(stdout).toBe('+882\n203.0.113.0/24\nrul_3\nrul_4\n')
+    void server.stop()
+    fresh.remove()
+    answerOnly('__complete rule', '+882', 'rul_3')
+    expect(await completionsFor('guard', 'remove', '')).toEqual(['+882', 'rul_3'])
+  })
+
+  test('completes backups by name or as a file', async () => {
+    const name = 'otpd-2026-11-20T08-00-00-000Z.db'
+    answerOnly('__complete backup', 'latest', name)
+    for (const command of ['backup verify', 'restore']) {
+      expect(await completionsFor(...command.split(' '), '')).toEqual(
+        expect.arrayContaining(['latest', name]),
+      )
+      expect(await completionsFor(...command.split(' '), 'otpd.f')).toEqual(['otpd.fish'])
+    }
+    expect(await home.otpd(['__complete', 'backup'])).toMatchObject({ exitCode: 0, stdout: '' })
+  })
+
   test('completes with an API token alone, and remembers the answer for ten seconds', async () => {
     const fresh = createHome()
     const server = createScriptedServer(() => pageResponse(sampleProject()))
