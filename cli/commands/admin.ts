@@ -5,7 +5,7 @@ import { auditText } from './audit.ts'
 import { addAdminKeyCommands } from './admin-keys.ts'
 import { addAdminPhoneCommands } from './admin-phones.ts'
 import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../host/commands.ts'
-import { findServerUrl } from '../host/running.ts'
+import { findServerUrl, requireProviderOfServer } from '../host/running.ts'
 import { defaultServer } from '../session/server-choice.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
@@ -31,6 +31,7 @@ export function addAdminCommands(program: CliCommand) {
       "printf 'correct horse battery' | otpd admin create --email ada@example.com --name Ada --password-stdin",
     )
     .run(async (context, options: CreateOptions) => {
+      await requireProviderOfServer(context.io, options)
       const email = options.email ?? (await ask(context, emailQuestion))
       const fromInput = options.passwordStdin === true
       const needsPassword = fromInput || (await hasBuiltInProvider(context.io, options))
@@ -65,6 +66,7 @@ export function addAdminCommands(program: CliCommand) {
   )
     .examples('otpd admin setup-token')
     .run(async (context, options: HostFlags) => {
+      await requireProviderOfServer(context.io, options)
       const setupToken = await withHost(context, options, 'write', (host) => host.createSetupToken())
       context.output.printData(setupToken, () => setupToken.token)
       const timeLeft = formatRemaining(Date.parse(setupToken.expiresAt) - context.io.now())
@@ -91,7 +93,9 @@ export function addAdminCommands(program: CliCommand) {
     .examples("printf 'another horse battery' | otpd admin reset-password ada@example.com --password-stdin")
     .run(async (context, email: string, options: PasswordOptions) => {
       const fromInput = options.passwordStdin === true
-      const password = await askPassword(context, { fromInput, repeat: true })
+      // An external provider has the passwords: that is refused, not asked for.
+      const isBuiltIn = await hasBuiltInProvider(context.io, options)
+      const password = isBuiltIn ? await askPassword(context, { fromInput, repeat: true }) : ''
       const developer = await withHost(context, options, 'write', (host) =>
         host.resetPassword(email, password),
       )

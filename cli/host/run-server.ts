@@ -97,7 +97,7 @@ export async function runServer(context: Context, flags: ServeFlags): Promise<Ex
   }
   const clientUrl = config.publicUrl ?? certifiedUrl(reachableUrl(server.url), config)
   if (config.log.format === 'text') printBanner(io, output, server, { config, readyMs, url: clientUrl })
-  announceSetup(context, server, { config, url: clientUrl }, log)
+  announceSetup(context, server, { config, url: clientUrl, complete }, log)
   // Return to the system the memory that only startup needed: garbage, and code that can be loaded again.
   Bun.gc(true)
   Bun.shrink()
@@ -219,35 +219,67 @@ function printBanner(
 const reachableUrl = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 
 /**
- * Says how to create the first account. The token itself stays in its file: an argument is visible in the list of
+ * Says how to create the first account. A setup token itself stays in its file: an argument is visible in the list of
  * processes, and stderr may be logged.
  */
 function announceSetup(
   { io, output }: Context,
-  { setupToken, dataDir }: RunningServer,
-  { config, url }: { config: Config; url: string },
+  server: RunningServer,
+  start: { config: Config; url: string; complete: (text: string) => string },
   log: Log,
 ) {
   const { paintError } = output
-  const isJson = config.log.format === 'json'
-  if (setupToken !== undefined && dataDir !== null) {
-    const serverFlag = url === defaultServer ? '' : ` --server ${url}`
-    const command = `otpd login${serverFlag} --setup-token-file ${shellWord(join(dataDir, 'setup-token'))}`
-    const expiresAt = new Date(setupToken.expiresAt).toISOString()
-    if (isJson) log.info('there is no account yet; create the first one', { command, expiresAt })
-    else
-      io.writeError(
-        [
-          '',
-          `  No account yet. Create the first one within ${formatRemaining(setupToken.expiresAt - io.now())}, in another terminal:`,
-          '',
-          ...(isInPath(io) ? [] : [`    ${paintError.bold(`alias otpd=${shellWord(process.execPath)}`)}`]),
-          `    ${paintError.bold(command)}`,
-          '',
-        ].join('\n'),
-      )
-  }
+  const isJson = start.config.log.format === 'json'
+  const setup = findSetup(io, server, start)
+  if (setup !== null && isJson) log.info(`there is no account yet; ${setup.logText}`, setup.logFields)
+  if (setup !== null && !isJson)
+    io.writeError(
+      [
+        '',
+        `  No account yet. ${setup.text}, in another terminal:`,
+        '',
+        ...(isInPath(io) ? [] : [`    ${paintError.bold(`alias otpd=${shellWord(process.execPath)}`)}`]),
+        `    ${paintError.bold(setup.logFields.command)}`,
+        '',
+      ].join('\n'),
+    )
   if (io.stderrIsTerminal && !isJson) io.writeError(paintError.dim(`\n  Stop with Ctrl+C.\n`))
+}
+
+type Setup = {
+  text: string
+  logText: string
+  logFields: { command: string; expiresAt?: string; issuer?: string }
+}
+
+/** Finds the command that creates the first account; null if there is an account, or each node would say another one. */
+function findSetup(
+  io: Io,
+  { setupToken, awaitsFirstDeveloper, dataDir }: RunningServer,
+  { config, url, complete }: { config: Config; url: string; complete: (text: string) => string },
+): Setup | null {
+  const login = `otpd login${url === defaultServer ? '' : ` --server ${url}`}`
+  if (setupToken !== undefined && dataDir !== null) {
+    const command = `${login} --setup-token-file ${shellWord(join(dataDir, 'setup-token'))}`
+    return {
+      text: `Create the first one within ${formatRemaining(setupToken.expiresAt - io.now())}`,
+      logText: 'create the first one',
+      logFields: { command, expiresAt: new Date(setupToken.expiresAt).toISOString() },
+    }
+  }
+  if (!awaitsFirstDeveloper || config.oidc === null) return null
+  const { issuer } = config.oidc
+  return config.signup === 'open'
+    ? {
+        text: `Anyone who can log in at ${issuer} gets one. Begin`,
+        logText: 'anyone who can log in at the OpenID provider gets one',
+        logFields: { command: login, issuer },
+      }
+    : {
+        text: `Create the first one with your e-mail address at ${issuer}`,
+        logText: 'create the first one with an e-mail address at the OpenID provider',
+        logFields: { command: complete('otpd admin create'), issuer },
+      }
 }
 
 /** Whether `otpd` is in PATH. If not, as with `npm start`, the suggested commands need an alias. */

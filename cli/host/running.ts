@@ -6,6 +6,7 @@ import { printable, zonedTime } from '../terminal/text.ts'
 import { version } from '../version.ts'
 import { startRefusedError, type HostFlags } from './commands.ts'
 import { loadServerConfig } from './config.ts'
+import { usageError } from '../terminal/errors.ts'
 
 export type RunningServer = RunningServerView & {
   /** Settings that have another value in this shell. */
@@ -56,6 +57,26 @@ export async function findRunning(
 export async function findServerUrl(io: Io, flags: HostFlags): Promise<string | undefined> {
   const running = await findRunning(await loadServerConfig(io, flags, 'host command'))
   return running?.config.publicUrl ?? running?.url
+}
+
+/**
+ * Requires that this shell names the identity provider of the server that runs here, if one does: an account made for
+ * another one cannot log in there.
+ *
+ * @throws usage error
+ */
+export async function requireProviderOfServer(io: Io, flags: HostFlags): Promise<void> {
+  const loaded = await loadServerConfig(io, flags, 'host command')
+  const running = await findRunning(loaded)
+  if (running === null || loaded.config === null) return
+  const { oidc } = running.config
+  if (oidc?.issuer === loaded.config.oidc?.issuer) return
+  throw usageError(
+    oidc === null
+      ? 'The running server has accounts with passwords, and this shell names an OpenID provider.'
+      : `Accounts of the running server log in at ${printable(oidc.issuer)}, which this shell does not name.`,
+    'Set OTPD_OIDC_ISSUER and OTPD_OIDC_AUDIENCE as for the server, or name its file: --config FILE.',
+  )
 }
 
 /**

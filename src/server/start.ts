@@ -1,9 +1,7 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import type { Config, SettingValue } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
 import { moveIdentities } from '../domain/upkeep/move-identities.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
-import type { Store } from '../domain/store/store.ts'
 import type { Log } from '../log/log.ts'
 import { startAlerts } from './alerts.ts'
 import { startBackups } from './backup-schedule.ts'
@@ -12,13 +10,14 @@ import { createServerWorld, logFault } from './log-fault.ts'
 import { createServerMetrics, type ServerMetrics, startMetricsListener, watchDelivery } from './metrics.ts'
 import { createCodeReporter, type DevLine } from './dev-lines.ts'
 import { createChallengeReporter } from './report-challenges.ts'
-import { atMostEvery, createUnreadableReporter, startPeriodicTask } from './periodic-tasks.ts'
+import { atMostEvery, createUnreadableReporter } from './periodic-tasks.ts'
 import { minuteMs } from '../shared/durations.ts'
 import type { OnStep } from '../shared/progress.ts'
 import { withoutOutages } from './outage-log.ts'
 import { createReadiness } from './readiness.ts'
 import { recordServer } from './server-record.ts'
-import { createServices, type Services } from './services.ts'
+import { createServices } from './services.ts'
+import { publishSetupToken } from './setup-token.ts'
 import { shutdown, type Cleanups } from './shutdown.ts'
 import { openStorage } from './open-storage.ts'
 import type { Storage } from './storage.ts'
@@ -49,6 +48,8 @@ export type RunningServer = {
   metricsUrl: string | null
   /** Single-use token for creating the first account; undefined once an account exists. */
   setupToken: { token: string; expiresAt: number } | undefined
+  /** Whether developers log in at an OpenID provider, and there was none yet at the start. */
+  awaitsFirstDeveloper: boolean
   /** Applies a new configuration, and its certificate. Deliveries in progress keep the old providers and routes. */
   reload(config: Reloadable, settings?: readonly SettingValue[]): Promise<void>
   /** Shuts down gracefully: drains, and finishes work in progress, within ten seconds and `drainSeconds`. Idempotent. */
@@ -76,8 +77,6 @@ type ServerNeeds = {
   /** Settings with their origins, for `otpd config show`. */
   settings?: readonly SettingValue[]
 }
-
-const setupTokenCheckMs = 2_000
 
 /**
  * Starts the server: database, services, workers and finally the listener. If a step fails, everything started before it
@@ -244,6 +243,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       version,
       completeCommands: needs.completeCommands,
     })
+    const awaitsFirstDeveloper = !services.builtIn && (await store.read.developers.list()).length === 0
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups, world })
     await storage.watch()
     const startedAt = nodeClock.now()
@@ -262,38 +262,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       void tls?.refresh()
     }
     const listening = tls?.ready ?? Promise.resolve()
-    return { url, listening, dataDir, metricsUrl, setupToken, reload, stop, failed: failure.promise }
+    const access = { setupToken, awaitsFirstDeveloper }
+    return { url, listening, dataDir, metricsUrl, ...access, reload, stop, failed: failure.promise }
   } catch (error) {
     await stop()
     // A disk fault can occur in any of these steps.
     throw storage?.toStartError(error) ?? error
   }
-}
-
-/**
- * While there is no account, issues a setup token for the person who can read this machine's files. Nodes of a shared
- * database issue none: each would replace that of the last.
- */
-async function publishSetupToken(
-  services: Services,
-  { setupTokenFile: path }: Storage,
-  { store, log, cleanups, world }: { store: Store<'accounts'>; log: Log; cleanups: Cleanups; world: World },
-) {
-  if (path === null) {
-    if (services.builtIn && !(await store.read.accounts.hasAny()))
-      log.info('there is no account yet; create the first one: otpd admin create')
-    return undefined
-  }
-  const setupToken = services.builtIn ? await services.setupTokens.issueForFirstStart() : undefined
-  rmSync(path, { force: true })
-  if (setupToken) writeFileSync(path, `${setupToken.token}\n`, { mode: 0o600, flag: 'wx' })
-  if (!setupToken) return undefined
-  // The next start replaces a token that was not used.
-  cleanups.push(() => rmSync(path, { force: true }))
-  // Another process may have created the first account, which invalidates the token.
-  const removeUsed = async () => {
-    if (existsSync(path) && (await store.read.accounts.hasAny())) rmSync(path)
-  }
-  cleanups.push(startPeriodicTask(setupTokenCheckMs, world, log, removeUsed, { changes: store.changes }))
-  return setupToken
 }

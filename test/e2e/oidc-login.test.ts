@@ -75,6 +75,45 @@ async function beginOnDevice() {
   return { child, stderrOutput, userCode: /^Enter +(\S+)$/m.exec(stderrOutput.text())?.[1] ?? '' }
 }
 
+describe('a server whose developers log in at the provider', () => {
+  const issuer = () => ({ OTPD_OIDC_ISSUER: provider.issuer, OTPD_OIDC_AUDIENCE: provider.clientId })
+  const ready = async (env: Record<string, string>) => {
+    const started = await startServer({ home, env: { ...issuer(), ...env } })
+    await started.waitForLog('there is no account yet; ')
+    return started
+  }
+
+  test('says how the first one begins, until there is one', async () => {
+    const open = await ready({ OTPD_SIGNUP: 'open' })
+    const login = `"command":"otpd login --server ${open.url}","issuer":"${provider.issuer}"`
+    expect(open.log()).toContain(`anyone who can log in at the OpenID provider gets one",${login}`)
+    await open.stop()
+    const closed = await ready({})
+    expect(closed.log()).toContain('"command":"otpd admin create"')
+    const admin = (args: string[], env = {}) =>
+      runCommand(home, ['admin', ...args, '--data-dir', closed.dataDir], {
+        env,
+        input: 'correct horse battery',
+      })
+    // An account with a password could not log in.
+    for (const args of [['create', '--email', 'eve@example.test', '--password-stdin'], ['setup-token']])
+      expect(await admin(args)).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining(provider.issuer),
+      })
+    const created = await admin(['create', '--email', 'ada@example.test'], issuer())
+    expect([created.exitCode, created.stderr]).toEqual([0, expect.stringContaining('Next: otpd login')])
+    expect(await admin(['reset-password', 'ada@example.test'], issuer())).toMatchObject({
+      exitCode: 6,
+      stderr: expect.stringContaining('which has the passwords'),
+    })
+    await closed.stop()
+    const again = await startServer({ home, env: issuer() })
+    await again.stop()
+    expect(again.log()).not.toContain('no account yet')
+  })
+})
+
 describe('a login in the browser', () => {
   test('opens the browser, waits for the callback, and stores a renewable login', async () => {
     const browser = join(home, 'browser')
