@@ -106,8 +106,10 @@ describe('HEAD', () => {
         ),
       )
       expect({ path, status: head?.status }).toEqual({ path, status: get?.status })
+      // The engine adds these to GET when it writes the body.
+      const framing = ['content-length', 'transfer-encoding']
       const names = (response: Response | undefined) =>
-        [...(response?.headers.keys() ?? [])].filter((name) => name !== 'content-length').toSorted()
+        [...(response?.headers.keys() ?? [])].filter((name) => !framing.includes(name)).toSorted()
       expect(names(head)).toEqual(names(get))
     }
   })

@@ -17,6 +17,9 @@ const streamHeaders = {
   'x-accel-buffering': 'no',
 }
 
+/** Describes the stream that GET opens: without this header, the framework says that it has no bytes (RFC 9110 §8.6). */
+const headHeaders = { ...streamHeaders, 'transfer-encoding': 'chunked' }
+
 /** Idle timeout of streams during shutdown: a stalled connection accepts no write that would close it. */
 const stalledSecondsMax = 1
 
@@ -44,7 +47,7 @@ export function logStreamRoutes(services: {
     async ({ developer, query, headers, request, server, set }) => {
       await services.applications.requireFilter(developer, query.appId)
       // The framework runs the GET handler for HEAD and would read the endless stream.
-      if (request.method === 'HEAD') return new Response(null, { headers: streamHeaders })
+      if (request.method === 'HEAD') return new Response(null, { headers: headHeaders })
       const { appId, environment, type } = query
       // A browser that reconnects repeats the original URL, so the header is more recent than `after`.
       const lastEventId = headers['last-event-id'] || undefined

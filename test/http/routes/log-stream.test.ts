@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { logStart, streamsPerDeveloperMax } from '../../../src/domain/log/stream.ts'
 import { createApp } from '../../../src/http/app.ts'
+import { listen } from '../../../src/http/listener.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
 import { readEventStream } from '../../helpers/event-stream.ts'
 import {
@@ -359,4 +360,19 @@ test('HEAD has the headers of a stream and opens none', async () => {
     ])
     expect(await response.text()).toBe('')
   }
+})
+
+test('HEAD names no length, as GET does', async () => {
+  const listener = listen({ host: '127.0.0.1', port: 0 }, service.app, {
+    newId: service.services.newId,
+    onBug: () => {},
+    onResponse: () => {},
+  })
+  // The same connection takes the second request: no body follows the first response.
+  for (let count = 0; count < 2; count++) {
+    const url = new URL('/v1/logs/stream', listener.url)
+    const { status, headers } = await fetch(url, { method: 'HEAD', headers: ada.headers })
+    expect([status, headers.get('content-length')]).toEqual([200, null])
+  }
+  await listener.stop(0)
 })
