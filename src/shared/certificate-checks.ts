@@ -68,7 +68,7 @@ export function certificateChecks(
     ]
   const checks: Check[] = []
   if (leftMs < Math.min(remainingMinMs, (notAfter - notBefore) / 6))
-    checks.push(fault(name, `${shown} ends in ${timeLeft(leftMs)}`, renewal))
+    checks.push(fault(name, `${shown} ends in ${timeLeft(leftMs)} (${utcTime(notAfter)})`, renewal))
   if (certificate.coversPublicUrl === false)
     checks.push(
       fault(
@@ -89,7 +89,10 @@ const unservedText = 'Until then a running server keeps the certificate that it 
 /** Says when the server asks the authority again. A time that has passed means that it does not run. */
 const nextTry = (atMs: number, nowMs: number): string =>
   atMs > nowMs
-    ? `The server tries again ${formatTimeUntil(new Date(atMs).toISOString(), nowMs)}; at once with: systemctl reload otpd`
+    ? `The server tries again ${formatTimeUntil(new Date(atMs).toISOString(), nowMs)} (${utcTime(atMs)}); at once with: systemctl reload otpd`
     : 'Start the server: it tries again at once.'
 
 const timeLeft = (ms: number) => (ms < 2 * dayMs ? formatRemaining(ms) : `${Math.floor(ms / dayMs)} days`)
+
+/** Formats a time for alerts, which are read later and elsewhere: `2026-11-20 23:24 UTC`. */
+const utcTime = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`

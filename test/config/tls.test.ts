@@ -150,6 +150,9 @@ describe.skipIf(!hasOpenssl)('certificate files', () => {
     const config = requireConfig(
       loadPair({}, { env: { ...env, OTPD_PUBLIC_URL: 'https://otp.example.com' } }),
     )
+    // An alert is read long after it.
+    const utc = (afterMs: number) =>
+      `${new Date(nowMs + afterMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`
     const failure = { error: 'dns: no record', nextTry: nowMs + 120_000 }
     const check = (
       leftDays: number,
@@ -163,15 +166,21 @@ describe.skipIf(!hasOpenssl)('certificate files', () => {
       return certificateChecks(config, certificate, nowMs)[0]
     }
     expect(check(11, 90)).toMatchObject({ status: 'ok', message: 'otp.example.com, valid for 11 days' })
-    expect(check(9, 90)).toMatchObject({ status: 'fault', message: 'otp.example.com ends in 9 days' })
+    expect(check(9, 90)).toMatchObject({
+      status: 'fault',
+      message: `otp.example.com ends in 9 days (${utc(9 * dayMs)})`,
+    })
     expect(check(3, 6)?.status).toBe('ok')
-    expect(check(0.5, 6)).toMatchObject({ status: 'fault', message: 'otp.example.com ends in 12 h' })
+    expect(check(0.5, 6)).toMatchObject({
+      status: 'fault',
+      message: `otp.example.com ends in 12 h (${utc(dayMs / 2)})`,
+    })
     expect(check(-1, 90)?.message).toStartWith('otp.example.com ended 20')
     expect(check(80, 90, false)).toMatchObject({
       status: 'fault',
       message: expect.stringContaining('clients use https://otp.example.com'),
     })
-    const again = 'The server tries again in 2 min; at once with: systemctl reload otpd'
+    const again = `The server tries again in 2 min (${utc(120_000)}); at once with: systemctl reload otpd`
     expect(check(20, 90, true, failure)).toMatchObject({
       status: 'warning',
       message: 'otp.example.com, valid for 20 days, could not be renewed: dns: no record',

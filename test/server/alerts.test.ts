@@ -277,6 +277,8 @@ describeEachDatabase('a day with every fault', (database) => {
       expect(ends).toContain('nodes: b runs')
       expect(ends).toContain('guard alert: DE: no more unverified messages than usual')
       expect(ends.filter((text: string) => text.startsWith('backups: the last one is '))).toHaveLength(1)
+      const remedies = posted.map(({ type, data }) => [type === 'alert.resolved', data.remedy === ''])
+      expect(remedies.filter(([isResolved, isEmpty]) => isResolved !== isEmpty)).toEqual([])
       expect(await store.read.alerts.list()).toEqual([])
       expect(await store.read.alerts.listNotices()).toEqual([])
       http.close()

@@ -129,7 +129,7 @@ function createTransitions(tx: Pick<Stores, 'alerts'>, destinations: Destination
       if (alert.clearedAt === null) return tx.alerts.update(alert, { clearedAt: now })
       if (now - alert.clearedAt < resolvesAfterMs(alert.kind)) return
       if (!(await tx.alerts.delete(alert))) return
-      await queue('resolved', { ...alert, message: describe(alert.subject) ?? alert.message })
+      await queue('resolved', { ...alert, message: describe(alert.subject) ?? alert.message, remedy: '' })
     },
   }
 }
