@@ -10,6 +10,7 @@ import type {
   TokenResponse,
 } from '../domain/accounts/identity-provider.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import { hasApiTokenFormat } from '../domain/model/api-token.ts'
 import type { IssuedRefreshToken, RefreshTokens } from '../domain/accounts/refresh-tokens.ts'
 import { createIdTokenVerifier, type TokenLifetime, type VerifyLogin } from './id-token.ts'
 import { createKeySource } from './jwks.ts'
@@ -134,7 +135,17 @@ export function createBuiltInIssuer(needs: {
       return grantError('unsupported_grant_type', `Unknown grant_type. Use one of ${known}.`)
     },
 
-    revoke: (token, { origin }) => refreshTokens.revoke(token, origin),
+    async revoke(token, { origin }) {
+      if (isJwt(token))
+        return grantError(
+          'unsupported_token_type',
+          'This is not a refresh token. Send the refresh token of the same login, which ends its ID tokens, too.',
+        )
+      if (hasApiTokenFormat(token))
+        return grantError('unsupported_token_type', 'This is an API token. Use DELETE /v1/tokens/{id}.')
+      await refreshTokens.revoke(token, origin)
+      return undefined
+    },
 
     publicKeys: signingKeys.publicKeySet,
 
@@ -189,3 +200,6 @@ const grantError = (error: TokenErrorResponse['error'], description: string): To
 })
 
 const missingParameter = (names: string) => grantError('invalid_request', `Missing: ${names}.`)
+
+/** Recognizes an ID token, also an expired or foreign one: three parts, the first a JSON object in base64url. */
+const isJwt = (token: string) => token.startsWith('eyJ') && token.split('.').length === 3

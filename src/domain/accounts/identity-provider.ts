@@ -13,7 +13,13 @@ export type TokenResponse = {
 
 /** Error response of the token endpoint (RFC 6749 §5.2). */
 export type TokenErrorResponse = {
-  error: 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'unsupported_grant_type' | 'mfa_required'
+  error:
+    | 'invalid_request'
+    | 'invalid_client'
+    | 'invalid_grant'
+    | 'unsupported_grant_type'
+    | 'unsupported_token_type'
+    | 'mfa_required'
   error_description: string
 }
 
@@ -29,8 +35,12 @@ export type IdentityProvider = {
    * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN); RATE_LIMITED (LOGIN_ATTEMPTS); UNAVAILABLE
    */
   grant(form: GrantForm, client: Client): Promise<TokenResponse | TokenErrorResponse>
-  /** Ends the session of a refresh token; an unknown token is not an error (RFC 7009 §2.2). */
-  revoke(token: string, client: Client): Promise<void>
+  /**
+   * Ends the session of a refresh token; an unknown token is not an error (RFC 7009 §2.2).
+   *
+   * @returns unsupported_token_type for an ID token or an API token, which would stay valid
+   */
+  revoke(token: string, client: Client): Promise<TokenErrorResponse | undefined>
   /** Returns the JSON Web Key Set: the signing key, and retired keys whose tokens are still valid. */
   publicKeys(): Promise<{ keys: PublicKey[] }>
   /** OpenID Connect Discovery 1.0 §3. */

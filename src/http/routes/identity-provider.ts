@@ -24,7 +24,7 @@ const oauthError = object(
   {
     error: Type.String({
       description:
-        'Error code of RFC 6749 §5.2, or `mfa_required` (send `totp`), `rate_limited` or `temporarily_unavailable`.',
+        'Error code of RFC 6749 §5.2 or RFC 7009 §2.2.1, or `mfa_required` (send `totp`), `rate_limited` or `temporarily_unavailable`.',
     }),
     error_description: Type.String(),
     reason: Type.Optional(Type.String()),
@@ -162,8 +162,7 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
         const result = await toOAuthResult(set.headers, async () => {
           const { token } = await readForm(request)
           if (token === undefined) throw new ServiceError('INVALID_ARGUMENT', 'Missing parameter: token.')
-          await provider.revoke(token, client)
-          return {}
+          return (await provider.revoke(token, client)) ?? {}
         })
         return 'value' in result ? result.value : status(result.failure.status, result.failure.body)
       },
@@ -175,7 +174,7 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
           operationId: 'revokeToken',
           summary: 'End the session of a refresh token (RFC 7009)',
           description:
-            'Ends the session: the refresh token and the ID tokens of its login are refused from then on. An unknown token is no error.',
+            'Ends the session: the refresh token and the ID tokens of its login are refused from then on. An unknown token is no error. An ID token or an API token is refused with `unsupported_token_type`.',
           requestBody: formBody(Type.Object({ token: Type.String() }, { title: 'RevocationRequest' })),
         },
       },

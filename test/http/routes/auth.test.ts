@@ -184,6 +184,16 @@ describe('the refresh grant', () => {
   })
 })
 
+test('revoking refuses a token that is no refresh token, which would end nothing', async () => {
+  const { email } = await newAccount()
+  const { id_token: idToken, refresh_token: refreshToken } = await readTokens(login(email))
+  for (const token of [idToken, `otpd_pat_${'0'.repeat(48)}`]) {
+    const failure = { error: 'unsupported_token_type' }
+    await expectFailure(server.postForm('/v1/auth/revoke', { token }), 400, failure)
+  }
+  expect((await refresh(refreshToken)).status).toBe(200)
+})
+
 describe('the token endpoint rejects', () => {
   const post = (body: string, type = 'application/x-www-form-urlencoded') =>
     fetch(`${server.url}/v1/auth/token`, { method: 'POST', headers: { 'content-type': type }, body })
