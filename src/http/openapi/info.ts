@@ -4,8 +4,9 @@ const introduction = `Issues and verifies one-time passcodes for phone numbers.
 
 # Conventions
 
-- **Bodies** are JSON objects of up to 64 KiB, sent as \`application/json\`. Unknown properties are rejected. A successful
-  response has \`data\`; a failed one has \`error\`, with a stable machine-readable \`code\`.
+- **Bodies** are JSON objects of up to 64 KiB, sent as \`application/json\`. Unknown properties are rejected; an
+  operation that takes no body ignores what a valid one says. A successful response has \`data\`; a failed one has
+  \`error\`, with a stable machine-readable \`code\`.
 - **Status codes** tell the client what to do. 400: correct the request. 409: conflict, such as a code that is already
   verified. 410: send a new code. 429: retry after \`Retry-After\` seconds.
 - **Lists** are paginated by \`limit\` and \`cursor\`. Pass \`pagination.nextCursor\` as \`cursor\` until it is null. A cursor
