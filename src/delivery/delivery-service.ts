@@ -22,7 +22,7 @@ import { createProviderPool } from './provider-pool.ts'
 import { createProviderHttp } from './kit/http-client.ts'
 import { providerKinds } from './providers/all-provider-kinds.ts'
 import type { ProviderKind } from './kit/provider-kinds.ts'
-import type { Callback, CallbackResult, ConnectionState } from './kit/provider.ts'
+import type { Callback, CallbackResult } from './kit/provider.ts'
 import { createRouting, defaultRoutes, type Choosing } from './routing.ts'
 import { chooseTemplateText } from './text/locale-choice.ts'
 import { createMessageRenderer } from './text/message-renderer.ts'
@@ -72,14 +72,13 @@ export function createDeliveryService(needs: DeliveryServiceNeeds) {
     onCircuitChange,
     world = systemWorld,
   } = needs
-  const onConnection = (name: string, state: ConnectionState) => dispatcher.recordConnection(name, state)
   const http = createProviderHttp({ version, world, ...(ca !== undefined && { ca }) })
   const costs = createCosts(report)
   const pool = createProviderPool({
     kinds,
     provider: { http, clock: wall, world },
     onReceipt: (name, receipt) => onReceipt(name, costs.withPrice(name, receipt)),
-    onConnection,
+    onConnection: (name, state) => dispatcher.recordConnection(name, state),
     onRemoved: (name) => onCircuitChange(name, undefined),
   })
   const messages = createMessageRenderer(templates)
