@@ -1,6 +1,5 @@
-import { basicAuth, stripPlus } from './message-fields.ts'
+import { basicAuth, fitsGsmAlphabet, stripPlus } from './message-fields.ts'
 import type { OutcomeReport, OutgoingMessage } from './provider.ts'
-import { measureSms } from '../text/sms-segments.ts'
 
 /** Value of each placeholder (`{{text}}`) in operators' templates. */
 const placeholderValues = {
@@ -99,8 +98,7 @@ export function fillTemplate(
   return template.replaceAll(
     /\{\{(?:gsm\?([^{}:]*):([^{}]*)|(\w+))\}\}/g,
     (placeholder, gsm, other, name) => {
-      if (gsm !== undefined)
-        return measureSms(message.text).encoding === 'GSM-7' ? String(gsm) : String(other)
+      if (gsm !== undefined) return fitsGsmAlphabet(message.text) ? String(gsm) : String(other)
       return isPlaceholderName(name) ? escape(placeholderValues[name](message, credentials)) : placeholder
     },
   )
