@@ -1,6 +1,11 @@
 import type { AlertNotice } from '../../domain/model/alert.ts'
 import type { ProviderHttp } from '../kit/http-client.ts'
-import type { SettingFields, SettingValues, ProviderKind } from '../kit/provider-kinds.ts'
+import {
+  fillDefaults,
+  type SettingFields,
+  type SettingValues,
+  type ProviderKind,
+} from '../kit/provider-kinds.ts'
 
 /** Sends a notice. Never rejects. @returns why it was not taken, without secrets; null if it was */
 export type SendAlert = (notice: AlertNotice, signal: AbortSignal) => Promise<string | null>
@@ -25,13 +30,6 @@ export function defineAlertKind<const Fields extends SettingFields>(
 ): AlertDestinationKind {
   return {
     ...definition,
-    create(values, needs) {
-      const filled = Object.entries(definition.fields).map(([name, field]) => [
-        name,
-        values[name] ?? field.default,
-      ])
-      // Object.fromEntries loses the names; the configuration has checked what the type promises.
-      return definition.create(Object.fromEntries(filled) as SettingValues<Fields>, needs)
-    },
+    create: (values, needs) => definition.create(fillDefaults(definition.fields, values), needs),
   }
 }

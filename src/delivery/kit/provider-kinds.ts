@@ -204,7 +204,8 @@ function findUrlFault(kind: 'base' | 'whole', value: string): Omit<SettingFault,
   return undefined
 }
 
-function fillDefaults<Fields extends SettingFields>(
+/** Fills settings that were checked: defaults, and base URLs without trailing slashes. */
+export function fillDefaults<Fields extends SettingFields>(
   fields: Fields,
   settings: Readonly<Record<string, string>>,
 ): SettingValues<Fields> {

@@ -85,8 +85,10 @@ test('Discord gets text without mentions, within its limit', async () => {
 
 test('ntfy gets text with a priority by severity', async () => {
   expect(await send(ntfyAlerts, { token: 'tk_abc' })).toBeNull()
-  expect(await send(ntfyAlerts, {}, { event: 'resolved', at: at + 3 * hourMs })).toBeNull()
+  const url = `${receiver.url}/hook/s3cret/`
+  expect(await send(ntfyAlerts, { url }, { event: 'resolved', at: at + 3 * hourMs })).toBeNull()
   const [first, second] = receiver.received
+  expect(second?.path).toBe('/hook/s3cret')
   expect(first?.headers).toMatchObject({ title: 'otpd', priority: 'urgent', authorization: 'Bearer tk_abc' })
   expect(first?.body).toStartWith('Critical: provider main: <b> & "x"\nTest it.\nSince ')
   expect(second?.headers).toMatchObject({ priority: 'default' })
