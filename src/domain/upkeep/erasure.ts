@@ -11,7 +11,7 @@ import { ownedPhoneHashes, type PhoneRecord } from '../model/phone-record.ts'
 import type { Clock } from '../model/clock.ts'
 import { erasedPhone, derivePseudonyms } from '../model/pseudonyms.ts'
 import { redactPayload } from './retention.ts'
-import type { Store } from '../store/store.ts'
+import type { Store, Stores } from '../store/store.ts'
 import { takeEvidenceBack } from './guard-backfills.ts'
 import { recordsOf, recordsOfAll } from './erasable-records.ts'
 import { oldPhoneHashes, pseudonymHashes } from '../otp/phones.ts'
@@ -20,21 +20,22 @@ import { environments } from '../../shared/otp-values.ts'
 /** Number of records from which the phone number was erased. */
 export type ErasureResult = { otpRequests: number; logEntries: number; users: number }
 
+type ErasedTables =
+  | CancelTables
+  | 'audit'
+  | 'checkBudgets'
+  | 'developers'
+  | 'events'
+  | 'guard'
+  | 'idempotency'
+  | 'listRules'
+  | 'otpSessions'
+  | 'phones'
+  | 'relayedMessages'
+  | 'retention'
+
 type ErasureNeeds = {
-  store: Store<
-    | CancelTables
-    | 'audit'
-    | 'checkBudgets'
-    | 'developers'
-    | 'events'
-    | 'guard'
-    | 'idempotency'
-    | 'listRules'
-    | 'otpSessions'
-    | 'phones'
-    | 'relayedMessages'
-    | 'retention'
-  >
+  store: Store<ErasedTables>
   clock: Clock
   newId: NewId
   keys: Keys
@@ -76,6 +77,19 @@ export async function erasePhone(
     return true
   }
 
+  /** Changes the matching rows, those of a page in one transaction. @param change may be repeated */
+  async function changeMatching<Row>(
+    pages: AsyncIterable<Row[]>,
+    matches: (row: Row) => boolean,
+    change: (tx: Pick<Stores, ErasedTables>, matching: readonly Row[]) => Promise<void>,
+  ) {
+    for await (const rows of pages) {
+      await yieldToRequests?.()
+      const matching = rows.filter(matches)
+      if (matching.length > 0) await store.write((tx) => change(tx, matching))
+    }
+  }
+
   async function eraseRecords() {
     for (const developerId of await records.developerIds()) {
       const hashes = environments.flatMap((environment) => {
@@ -99,45 +113,32 @@ export async function erasePhone(
   }
 
   async function eraseRequests() {
-    for await (const rows of records.requests()) {
-      await yieldToRequests?.()
-      const matching = rows.filter(belongsToSubject)
-      counts.otpRequests += matching.length
-      if (matching.length === 0) continue
-      for (const { appId } of matching) if (appId !== undefined) appIds.add(appId)
-      await store.write(async (tx) => {
-        for (const { id } of matching) await tx.retention.replaceInRequest(id, erasedPhone)
-        const requestIds = matching.map(({ id }) => id)
-        await tx.retention.deleteMessages(requestIds)
-        await tx.otpSessions.deleteByRequests(requestIds)
-        // Stops pending codes; closed requests are not changed.
-        await cancelRequests(tx, newId, requestIds, clock.now())
-      })
-    }
+    const erased = new Set<string>()
+    await changeMatching(records.requests(), belongsToSubject, async (tx, requests) => {
+      for (const { id, appId } of requests) {
+        erased.add(id)
+        if (appId !== undefined) appIds.add(appId)
+        await tx.retention.replaceInRequest(id, erasedPhone)
+      }
+      const requestIds = requests.map(({ id }) => id)
+      await tx.retention.deleteMessages(requestIds)
+      await tx.otpSessions.deleteByRequests(requestIds)
+      // Stops pending codes; closed requests are not changed.
+      await cancelRequests(tx, newId, requestIds, clock.now())
+    })
+    counts.otpRequests = erased.size
   }
 
-  async function eraseRelayedMessages() {
-    for await (const rows of records.relayedPhones()) {
-      await yieldToRequests?.()
-      const matching = rows.filter(belongsToSubject)
-      if (matching.length === 0) continue
-      await store.write(async (tx) => {
-        for (const { id } of matching) await tx.relayedMessages.delete(id)
-      })
-    }
-  }
+  const eraseRelayedMessages = () =>
+    changeMatching(records.relayedPhones(), belongsToSubject, async (tx, messages) => {
+      for (const { id } of messages) await tx.relayedMessages.delete(id)
+    })
 
   /** Deletes sessions of the ready page for this phone alone. The others of the phone are deleted with their requests. */
-  async function eraseSessions() {
-    for await (const rows of records.sessionPhones()) {
-      await yieldToRequests?.()
-      const matching = rows.filter(belongsToSubject)
-      if (matching.length === 0) continue
-      await store.write(async (tx) => {
-        for (const { id } of matching) await tx.otpSessions.delete(id)
-      })
-    }
-  }
+  const eraseSessions = () =>
+    changeMatching(records.sessionPhones(), belongsToSubject, async (tx, sessions) => {
+      for (const { id } of sessions) await tx.otpSessions.delete(id)
+    })
 
   /** Deletes rules that name the phone, whole or as a prefix with all its digits. */
   async function eraseRules() {
@@ -152,47 +153,32 @@ export async function erasePhone(
   /** @returns the sequence numbers of the erased entries, by which deliveries refer to them */
   async function eraseEvents(): Promise<Set<number>> {
     const eventSeqs = new Set<number>()
-    for await (const rows of records.events()) {
-      await yieldToRequests?.()
-      const matching = rows.filter(belongsToSubject)
-      if (matching.length === 0) continue
-      await store.write(async (tx) => {
-        for (const { seq } of matching) {
-          await tx.retention.replaceInEvent(seq, erasedPhone, (payload) =>
-            redactPayload(payload, erasedPhone),
-          )
-        }
-      })
-      for (const { seq } of matching) eventSeqs.add(seq)
-    }
+    await changeMatching(records.events(), belongsToSubject, async (tx, events) => {
+      for (const { seq } of events) {
+        eventSeqs.add(seq)
+        await tx.retention.replaceInEvent(seq, erasedPhone, (payload) => redactPayload(payload, erasedPhone))
+      }
+    })
     counts.logEntries = eventSeqs.size
     return eventSeqs
   }
 
   async function eraseResponses(events: Set<number>) {
     if (events.size === 0) return
-    for await (const rows of records.deliveries(appIds)) {
-      await yieldToRequests?.()
-      const matching = rows.filter(({ eventSeq }) => events.has(eventSeq))
-      if (matching.length === 0) continue
-      await store.write(async (tx) => {
-        for (const { id } of matching) await tx.retention.clearResponses(id, id)
-      })
-    }
+    const isOfErased = ({ eventSeq }: { eventSeq: number }) => events.has(eventSeq)
+    await changeMatching(records.deliveries(appIds), isOfErased, async (tx, deliveries) => {
+      for (const { id } of deliveries) await tx.retention.clearResponses(id, id)
+    })
   }
 
-  async function eraseIdempotencyResults() {
-    for await (const rows of records.idempotencyResults(appIds)) {
-      await yieldToRequests?.()
-      const matching = rows.filter(({ answer }) =>
-        spellings.some((spelling) => answer?.includes(`"${spelling}"`)),
-      )
-      if (matching.length === 0) continue
-      await store.write(async (tx) => {
-        for (const row of matching) await tx.retention.deleteIdempotencyResult(row)
-      })
-    }
-  }
+  const eraseIdempotencyResults = () =>
+    changeMatching(
+      records.idempotencyResults(appIds),
+      ({ answer }) => spellings.some((spelling) => answer?.includes(`"${spelling}"`)),
+      async (tx, results) => {
+        for (const row of results) await tx.retention.deleteIdempotencyResult(row)
+      },
+    )
 
   // The order matters: no step may re-create what an earlier one erased. Canceled codes create no identities.
   await eraseRequests()
