@@ -197,13 +197,10 @@ export function createRetention(needs: {
       (body: (tx: Pick<Stores, SweptTables>) => Promise<boolean>): Step =>
       () =>
         store.write(body)
-    const cutoffs = {
-      phones: cutoffFor(settings.phoneDays, now),
-      log: cutoffFor(settings.logDays, now),
-      requests: cutoffFor(settings.requestDays, now),
-      audit: cutoffFor(settings.auditDays, now),
-    }
-    const { log, phones, requests, audit } = cutoffs
+    const phones = cutoffFor(settings.phoneDays, now)
+    const log = cutoffFor(settings.logDays, now)
+    const requests = cutoffFor(settings.requestDays, now)
+    const audit = cutoffFor(settings.auditDays, now)
     const ageBasedSteps: Array<Step | false> = [
       log !== undefined && deletionStep((tx) => tx.webhookDeliveries.deleteOldest(log, batchSize)),
       log !== undefined && deletionStep((tx) => tx.events.deleteOldest(log, batchSize)),
