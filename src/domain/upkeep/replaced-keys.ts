@@ -6,7 +6,6 @@ import type { Keys } from '../model/keys.ts'
 import type { Random } from '../model/random.ts'
 import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
 import { cancelRequests } from '../otp/lifecycle.ts'
-import type { Stores } from '../store/store.ts'
 import { createEvidenceBackfill, createGuardBackfill, createRelayBackfill } from './guard-backfills.ts'
 import type { Backfill } from './backfills.ts'
 import { createLinkBackfill } from './link-requests.ts'
@@ -14,15 +13,12 @@ import { createPhoneBackfills } from './phone-key-backfill.ts'
 import { redactPayload } from './retention.ts'
 import { sealBackfills } from './seal-backfills.ts'
 
-/** Name of the backfill that ends the codes of before. */
-const endedCodesBackfill = 'codes'
-
 /**
  * Creates the backfill that cancels pending requests whose code was made with replaced keys, through the lifecycle that also
  * tells the log and webhooks.
  */
 export const createEndedCodesBackfill = (needs: { keys: Keys; clock: Clock; newId: NewId }): Backfill => ({
-  name: endedCodesBackfill,
+  name: 'codes',
   purpose: 'codes',
   async step(tx, position, limit) {
     const { keys, clock, newId } = needs
@@ -39,15 +35,11 @@ export const createEndedCodesBackfill = (needs: { keys: Keys; clock: Clock; newI
 
 /** Creates the backfills that bring pseudonyms to the newest key. It works without the phone numbers. */
 function createPseudonymBackfills(keys: Pick<Keys, 'pseudonym'>): Backfill[] {
-  const backfill = (
-    name: string,
-    step: (...args: Parameters<Backfill['step']>) => Promise<string | undefined>,
-  ) => ({
+  const backfill = (name: string, step: Backfill['step']): Backfill => ({
     name: `pseudonyms.${name}`,
-    purpose: 'pseudonyms' as const,
+    purpose: 'pseudonyms',
     // Version 1 has nothing to bring up.
-    step: async (tx: Stores, position: string, limit: number) =>
-      keys.pseudonym.length === 1 ? undefined : step(tx, position, limit),
+    step: async (...args) => (keys.pseudonym.length === 1 ? undefined : step(...args)),
   })
   return [
     backfill('requests', async (tx, position, limit) => {
