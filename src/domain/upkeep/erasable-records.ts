@@ -33,10 +33,11 @@ const pageRows = 500
 /** A page of a developer's records is read while a caller waits for another answer. */
 const ownPageRows = 100
 
+const byId = ({ id }: { id: string }) => id
+
 /** Lists the records of all developers, table by table. */
 export function recordsOfAll(read: Read): ErasableRecords {
   const { retention } = read
-  const byId = ({ id }: { id: string }) => id
   return {
     developerIds: async () => (await read.developers.list()).map(byId),
     requests: () =>
@@ -57,7 +58,6 @@ export function recordsOfAll(read: Read): ErasableRecords {
 /** Lists the records of one developer. The cost does not depend on how many others have, but for those that live a day. */
 export function recordsOf(read: Read, developerId: string, now: number): ErasableRecords {
   const { retention } = read
-  const byId = ({ id }: { id: string }) => id
   return {
     developerIds: () => Promise.resolve([developerId]),
     requests: () =>
@@ -104,13 +104,7 @@ function phonesOfADay(
   pageRows: number,
 ): Pick<ErasableRecords, 'relayedPhones' | 'sessionPhones'> {
   type List = (after: string, limit: number, owner?: string) => Promise<Array<OwnedRow & { id: string }>>
-  const scan = (list: List) =>
-    scanPages(
-      (after: string, limit) => list(after, limit, owner),
-      ({ id }) => id,
-      '',
-      pageRows,
-    )
+  const scan = (list: List) => scanPages((after, limit) => list(after, limit, owner), byId, '', pageRows)
   return {
     relayedPhones: () => scan(relayedMessages.listPhones),
     sessionPhones: () => scan(otpSessions.listPhones),
