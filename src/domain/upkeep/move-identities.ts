@@ -35,7 +35,7 @@ export async function moveIdentities(needs: {
       const batch = await tx.oldIdentities.take(batchRows)
       const parts = batch
         .flatMap((old) => splitByEnvironment(old, random))
-        .map((part) => withHash(keys, part))
+        .map((part) => ({ ...part, hash: hashOwnedPhone(keys, part) }))
       // Neighbors in the table are written together.
       for (const part of parts.toSorted((a, b) => (a.hash < b.hash ? -1 : 1))) await moveOne(tx, part)
       if (batch.some(({ phone }) => !isPlainPhone(phone))) await tx.phones.notePseudonymRecords()
@@ -69,8 +69,6 @@ function splitByEnvironment({ applications, ...old }: OldIdentity, random: Rando
   const identity = { id: second, verificationCount: test.length, ...times, applications: test }
   return [...parts, { ...common, environment: 'test', identity, isSecond: true }]
 }
-
-const withHash = (keys: Pick<Keys, 'phone'>, part: Part) => ({ ...part, hash: hashOwnedPhone(keys, part) })
 
 async function moveOne(
   tx: Pick<Stores, 'analytics' | 'phones'>,
