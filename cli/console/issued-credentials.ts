@@ -3,7 +3,7 @@ import { keysOf } from '../../src/shared/fields.ts'
 import type { Environment } from './console-context.ts'
 
 /** A credential. `label` is short, so that the whole value fits next to it. */
-export type Credential = { name: string; label: string; variable: string; value: string }
+type Credential = { name: string; label: string; variable: string; value: string }
 
 /** Variable that programs read an API token from. */
 const tokenVariable = 'OTPD_TOKEN'

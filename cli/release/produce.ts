@@ -41,7 +41,7 @@ type ReleasePlan = ReleaseInputs & {
 export type LeftOut = { untried: Missing<string>[]; absent: Missing<ReleasePart>[] }
 
 /** A part of a release, and what this machine lacks for it. */
-export type Missing<Name> = { name: Name; missing: string }
+type Missing<Name> = { name: Name; missing: string }
 
 /**
  * Builds the files of a release into a new folder, without a signature.

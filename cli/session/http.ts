@@ -6,7 +6,7 @@ import { sourceSentence, type ServerChoice } from './server-choice.ts'
 import { formatDuration } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
-export type HttpRequest = {
+type HttpRequest = {
   method: string
   /** Starts with a slash; appended to the server's address. */
   path: string

@@ -2,7 +2,7 @@ import { signWebhook, type SignedMessage } from '../../src/shared/webhook-signat
 import { isRecord, parseJson } from '../../src/shared/json.ts'
 import { formatDuration, formatRemaining } from '../terminal/text.ts'
 
-export type Part = 'secret' | 'id' | 'timestamp' | 'body' | 'signature'
+type Part = 'secret' | 'id' | 'timestamp' | 'body' | 'signature'
 export type Check = { part: Part; ok: boolean; message: string }
 
 type WebhookToCheck = SignedMessage & { secret: string; signature: string }

@@ -31,7 +31,7 @@ const providerFailureClasses: ReadonlySet<string> = new Set([
  *   open --> closed: an earlier send succeeds late, unless the provider asked for the pause
  * ```
  */
-export type CircuitState = 'closed' | 'open' | 'half-open'
+type CircuitState = 'closed' | 'open' | 'half-open'
 
 /** A change that an outcome causes; `half-open` begins by itself when the backoff has elapsed. */
 export type CircuitTransition = Exclude<CircuitState, 'half-open'>

@@ -2,7 +2,7 @@ import type { Alert, AlertNotice } from '../domain/model/alert.ts'
 import type { Store } from '../domain/store/store.ts'
 
 /** An alert that fires, with its times as text. */
-export type HostAlert = Pick<Alert, 'kind' | 'subject' | 'severity' | 'message' | 'remedy'> & {
+type HostAlert = Pick<Alert, 'kind' | 'subject' | 'severity' | 'message' | 'remedy'> & {
   since: string
   /** Whether the fault is gone; the alert is resolved if it stays so. */
   isClearing: boolean

@@ -65,7 +65,7 @@ export async function deferredAuthenticationError(request: Request): Promise<Ser
 }
 
 /** Caller of a route that is open to developers and to applications. */
-export type Caller =
+type Caller =
   { kind: 'developer'; developer: Developer } | { kind: 'application'; application: CallingApplication }
 
 /** The owner of the requests and sessions that a caller may read. */

@@ -27,7 +27,7 @@ export type AuthenticateDeveloper = (
 ) => Promise<AuthenticatedDeveloper>
 
 /** A request with the pattern of its route, such as `/v1/projects/:id`. */
-export type RoutedRequest = ClientContext & { route: string }
+type RoutedRequest = ClientContext & { route: string }
 
 /** Verifies a token. @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE */
 type VerifyToken = (token: string | undefined) => Promise<TokenLogin>

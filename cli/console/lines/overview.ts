@@ -6,7 +6,7 @@ import { sparkline } from '../../terminal/sparkline.ts'
 import { optionSpan, wrap, type Line, type Painter, type Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
 
-export const ranges = ['7d', '30d', '90d'] as const
+const ranges = ['7d', '30d', '90d'] as const
 export type Range = (typeof ranges)[number]
 
 /** Returns the range after this one; the first after the last. */

@@ -58,7 +58,7 @@ export type PublicKey = {
   use: 'sig'
 }
 
-export type ProviderMetadata = {
+type ProviderMetadata = {
   issuer: string
   token_endpoint: string
   revocation_endpoint: string

@@ -90,7 +90,7 @@ export const poolKey = (developerId: string) => `${developerId} pool`
 export const relayKey = (developerId: string, country: string | null) =>
   `${countryKey(developerId, country)} relay`
 /** Codes of other systems to all countries. */
-export const relaysKey = (developerId: string) => `${developerId} relays`
+const relaysKey = (developerId: string) => `${developerId} relays`
 /** Row of the usual rate of a country. */
 export const historyKey = (country: string) => `${country} history`
 

@@ -111,7 +111,7 @@ export const isExcludedWith = (
 ) => permanent && (at === 'message' || (at === 'number' && other.channel === failed.channel))
 
 /** Fields of a request that lead and make up its message. */
-export type RoutedRequest = Pick<
+type RoutedRequest = Pick<
   OtpRequest,
   | 'id'
   | 'developerId'

@@ -1,7 +1,7 @@
 /** An IP address as an integer of 32 or 128 bits. */
 type Address = { bits: bigint; size: 32 | 128 }
 
-export type AddressRange = Address & { prefixLength: number }
+type AddressRange = Address & { prefixLength: number }
 
 /** Parses a CIDR range or single address, which the configuration has validated. */
 export function parseRange(cidr: string): AddressRange {

@@ -39,7 +39,7 @@ const fieldNames = [
   'PhoneNumber',
 ] as const
 
-export type FieldName = (typeof fieldNames)[number]
+type FieldName = (typeof fieldNames)[number]
 
 /** Fields that have a value: empty ones count as absent, as at Twilio. */
 export type Fields<Name extends FieldName> = { [N in Name]?: string }
