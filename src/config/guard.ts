@@ -47,8 +47,7 @@ export function readGuard(
 
 /** Without a currency otpd counts no costs, and the budget would never be spent. */
 function readSpendPerDay(reader: Reader, currency: string | undefined): number {
-  const show = (price: number) => formatPrice(price)
-  const { value, source } = reader.read('guardSpendPerDay', parsePriceText, 0, { show })
+  const { value, source } = reader.read('guardSpendPerDay', parsePriceText, 0, { show: formatPrice })
   if (value > 0 && source !== null && currency === undefined) {
     reader.report(
       source,
