@@ -1,6 +1,9 @@
 import type { Price } from './price.ts'
 import { channels, type Channel } from './request.ts'
 
+/** Strategies that learn from outcomes. */
+export const learningStrategies = ['cost', 'conversion', 'balanced'] as const
+
 /**
  * How a route orders its providers.
  *
@@ -9,10 +12,7 @@ import { channels, type Channel } from './request.ts'
  * - `conversion`: by the share of their codes that are verified.
  * - `balanced`: by both: one percent of conversion is worth four percent of the price.
  */
-export const strategies = ['order', 'cost', 'conversion', 'balanced'] as const
-
-/** Strategies that learn from outcomes. */
-export const learningStrategies = ['cost', 'conversion', 'balanced'] as const
+export const strategies = ['order', ...learningStrategies] as const
 
 export type Strategy = (typeof strategies)[number]
 export type LearningStrategy = (typeof learningStrategies)[number]
