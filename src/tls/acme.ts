@@ -98,10 +98,10 @@ export async function openAcme(
   }
   const read = async (url: string) => readJson(await post(url))
 
-  async function waitUntil(url: string, status: string): Promise<Record<string, unknown>> {
+  async function waitUntilValid(url: string): Promise<Record<string, unknown>> {
     for (let polls = 0; polls < pollsMax; polls++) {
       const resource = await read(url)
-      if (resource['status'] === status) return resource
+      if (resource['status'] === 'valid') return resource
       if (resource['status'] === 'invalid')
         throw new AcmeError(findProblem(resource) ?? 'it refused without a reason')
       await sleep(pollMs, undefined, { signal })
@@ -118,7 +118,7 @@ export async function openAcme(
     const withdraw = answer(token, `${token}.${await calculateJwkThumbprint(publicJwk)}`)
     try {
       await post(readText(challenge, 'url'), {})
-      await waitUntil(url, 'valid')
+      await waitUntilValid(url)
     } finally {
       withdraw()
     }
@@ -160,7 +160,7 @@ export async function openAcme(
       for (const url of Array.isArray(authorizations) ? authorizations : [])
         await authorize(String(url), order.answer)
       await post(String(finalize), { csr: base64url.encode(await createRequest(order.names, order.key)) })
-      const done = await waitUntil(orderUrl, 'valid')
+      const done = await waitUntilValid(orderUrl)
       return (await post(readText(done, 'certificate'))).text()
     },
 
