@@ -13,16 +13,12 @@ export function LoadingOrError({
   width: number
   height: number
 }) {
-  const { theme } = useConsole()
-  return <Lines lines={['', ...loadingLines(polled, width, theme)]} width={width} height={height} />
-}
+  const { paint, status } = useConsole().theme
+  return <Lines lines={['', ...loadingLines()]} width={width} height={height} />
 
-function loadingLines(
-  { error }: Polled<unknown>,
-  width: number,
-  { paint, status }: ReturnType<typeof useConsole>['theme'],
-): Line[] {
-  if (error === null) return [{ text: ` Loading`, paint: paint.dim }]
-  const [message = '', ...hints] = errorLines(error).flatMap((text) => wrap(text, width - 4))
-  return [[' ', status('bad', message)], ...hints.map((hint) => ({ text: `   ${hint}`, paint: paint.dim }))]
+  function loadingLines(): Line[] {
+    if (polled.error === null) return [{ text: ` Loading`, paint: paint.dim }]
+    const [message = '', ...hints] = errorLines(polled.error).flatMap((text) => wrap(text, width - 4))
+    return [[' ', status('bad', message)], ...hints.map((hint) => ({ text: `   ${hint}`, paint: paint.dim }))]
+  }
 }

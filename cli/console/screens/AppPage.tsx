@@ -60,7 +60,7 @@ export function AppPage({ app, keys, width, height }: TabProps) {
   return (
     <Box flexDirection="column" width={width} height={height}>
       <Lines lines={facts} width={width} />
-      <Rule width={width} title="Verified on the page" remark="" />
+      <Rule width={width} title="Verified on the page" />
       <ListTable list={list} columns={columns} width={width} empty={empty} />
     </Box>
   )

@@ -10,7 +10,6 @@ import { wrap, type Line, type Span } from '../spans.ts'
 import type { SentCode, TabProps } from './app-tab.ts'
 import { liveText } from './otp-dialogs.ts'
 import { useRequestKeys } from './use-request-keys.ts'
-import type { Environment } from '../../../src/shared/otp-values.ts'
 
 /** Tab that sends a code as the application, shows what happens to it, and verifies it. */
 export function AppSend({ app, keys, sent, width, height }: TabProps) {
@@ -19,20 +18,19 @@ export function AppSend({ app, keys, sent, width, height }: TabProps) {
   const poll = { isActive: sent !== null, intervalMs: 1000 }
   const request = useResource('/v1/otp/:id', { params: { id } }, poll)
   useKeys('apps', keys)
-  if (sent === null)
-    return <Lines lines={introduction(app.environment, width)} width={width} height={height} />
+  if (sent === null) return <Lines lines={introduction()} width={width} height={height} />
   if (request.data === undefined) return <LoadingOrError polled={request} width={width} height={height} />
   return <SentRequest {...{ request: request.data, sent, keys, width, height }} />
 
-  function introduction(environment: Environment, room: number): Line[] {
+  function introduction(): Line[] {
     const text =
-      environment === 'test'
+      app.environment === 'test'
         ? 'Press S to send a code. A test application sends nothing to the phone: its code appears here.'
         : `Press S to send a code. ${liveText} You are asked first.`
     return [
-      ...wrap(text, room - 2).map((line) => ` ${line}`),
+      ...wrap(text, width - 2).map((line) => ` ${line}`),
       '',
-      ...wrap('Then V verifies it, and the timeline shows every step.', room - 2).map((line) => ({
+      ...wrap('Then V verifies it, and the timeline shows every step.', width - 2).map((line) => ({
         text: ` ${line}`,
         paint: theme.paint.dim,
       })),

@@ -11,9 +11,10 @@ import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { usePlan, useProjects } from '../hooks/use-projects.ts'
+import { useProjects } from '../hooks/use-projects.ts'
 import { useBreadcrumbs, useOnlyEnvironment } from '../hooks/use-shell.ts'
 import { usePendingSelection } from '../hooks/use-pending-selection.ts'
+import { useResource } from '../hooks/use-resource.ts'
 import type { IssuedCredentialSet } from '../issued-credentials.ts'
 import type { ScreenProps } from '../screen.ts'
 import { ApplicationsPane } from './ApplicationsPane.tsx'
@@ -29,7 +30,7 @@ export function AppsPanes({ width, height, isCompact, onIssued, open }: Props) {
   const nowMs = useNow()
   const projects = useProjects()
   const applications = useApplications()
-  const limits = usePlan()?.limits
+  const limits = useResource('/v1/developer/me', {}, { intervalMs: 30_000 }).data?.limits
   const onlyEnvironment = useOnlyEnvironment()
   const [pane, setPane] = usePersistentState<'projects' | 'apps'>('apps pane', 'projects')
   const appsByProject = useMemo(
