@@ -24,8 +24,6 @@ const credentials = {
 
 type CredentialName = keyof typeof credentials
 
-const webhookSecretHelp = 'print the secret that signs the webhooks of an application'
-
 /** Registers the commands for the credentials of an application. */
 export function addAppCredentialCommands(app: CliCommand) {
   describeRotation(app.command('rotate'), 'otpd app rotate', 'client-secret.env')
@@ -34,7 +32,7 @@ export function addAppCredentialCommands(app: CliCommand) {
     .command('webhook-secret')
     .alias('secret')
     .argument('<app>', 'id or name of the application')
-    .description(webhookSecretHelp)
+    .description('print the secret that signs the webhooks of an application')
     .examples('otpd app webhook-secret web')
     .run(async ({ api, output }, idOrName: string) => {
       const id = await findApplication(api, idOrName)
