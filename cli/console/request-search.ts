@@ -1,4 +1,5 @@
 import { otpStatuses, type OtpStatus } from '../../src/shared/otp-values.ts'
+import { isFullId } from '../client/find.ts'
 import { isLastDigits } from '../client/last-digits.ts'
 import type { Application } from '../client/resources.ts'
 
@@ -32,7 +33,7 @@ export function parseRequestSearch(
   applications: readonly Pick<Application, 'id' | 'name'>[],
 ): RequestSearch | null {
   const typed = text.trim()
-  if (/^otp_[0-9a-z]{26}$/.test(typed)) return { kind: 'id', id: typed }
+  if (isFullId(typed, 'otp')) return { kind: 'id', id: typed }
   const phone = readPhone(typed)
   if (isLastDigits(typed))
     return {
