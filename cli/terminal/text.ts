@@ -112,8 +112,8 @@ export function shortPath(path: string, homeDirectory: string) {
   return path.startsWith(`${homeDirectory}/`) ? `~${path.slice(homeDirectory.length)}` : path
 }
 
-/** Lists the first names, and counts the others. */
-export function listShort(names: readonly string[], max = 3): string {
-  const others = names.length - max
-  return others > 0 ? `${names.slice(0, max).join(', ')} and ${others} more` : names.join(', ')
+/** Lists the first three names, and counts the others. */
+export function listShort(names: readonly string[]): string {
+  const others = names.length - 3
+  return others > 0 ? `${names.slice(0, 3).join(', ')} and ${others} more` : names.join(', ')
 }
