@@ -60,8 +60,7 @@ export async function readGuides(): Promise<Guide[]> {
 }
 
 function listGuides({ output }: Context, guides: Guide[]) {
-  const data = guides.map(({ name, section, title }) => ({ name, section, title }))
-  output.printData(data, () => {
+  output.printData(guides, () => {
     const rows = guides.map(({ name, title }) => [name, title])
     return output.formatTable(['GUIDE', 'TITLE'], rows)
   })
