@@ -35,7 +35,7 @@ type Destinations = readonly Pick<AlertDestination, 'name' | 'min'>[]
  */
 export async function recordObservation(
   store: Store<'alerts'>,
-  { source, kinds, causes, describe = () => undefined }: Observation,
+  { source, kinds, causes, describe }: Observation,
   destinations: Destinations,
   now: number,
 ): Promise<void> {
@@ -124,12 +124,12 @@ function createTransitions(tx: Pick<Stores, 'alerts'>, destinations: Destination
     },
 
     /** The fault does not hold any more. */
-    async miss(alert: Alert, describe: Observation['describe'] = () => undefined) {
+    async miss(alert: Alert, describe?: Observation['describe']) {
       if (alert.firedAt === null) return void (await tx.alerts.delete(alert))
       if (alert.clearedAt === null) return tx.alerts.update(alert, { clearedAt: now })
       if (now - alert.clearedAt < resolvesAfterMs(alert.kind)) return
       if (!(await tx.alerts.delete(alert))) return
-      await queue('resolved', { ...alert, message: describe(alert.subject) ?? alert.message, remedy: '' })
+      await queue('resolved', { ...alert, message: describe?.(alert.subject) ?? alert.message, remedy: '' })
     },
   }
 }
