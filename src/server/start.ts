@@ -243,7 +243,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       version,
       completeCommands: needs.completeCommands,
     })
-    const awaitsFirstDeveloper = !services.builtIn && (await store.read.developers.list()).length === 0
+    const awaitsFirstDeveloper = !services.builtIn && !(await store.read.developers.hasAny())
     const setupToken = await publishSetupToken(services, storage, { store, log, cleanups, world })
     await storage.watch()
     const startedAt = nodeClock.now()

@@ -37,6 +37,8 @@ export function createDeveloperStore(connection: Connection): DeveloperStore {
 
     findByEmail: (email) => rows.list(eq(developers.email, email)),
 
+    hasAny: async () => (await rows.find()) !== undefined,
+
     list: () => rows.list(undefined, asc(developers.id)),
 
     async insert(developer) {

@@ -15,6 +15,7 @@ export type DeveloperStore = {
   ): Promise<{ developer: Developer; hasSession: boolean } | undefined>
   /** Several may match: one person may have two subjects at an external provider. */
   findByEmail(email: string): Promise<Developer[]>
+  hasAny(): Promise<boolean>
   /** Lists all, oldest first. */
   list(): Promise<Developer[]>
   /** Inserts in one statement. @returns false if the subject, the virtual number or the invited address is taken */
