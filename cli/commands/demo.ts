@@ -1,6 +1,5 @@
 import type { CliCommand } from './command.ts'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createContext, type Context } from '../context.ts'
 import { startRefusedError } from '../host/commands.ts'
@@ -23,7 +22,7 @@ export function addDemoCommand(program: CliCommand, runCommandLine: RunCommandLi
     .description('show a code sent and verified, on a server of its own that leaves nothing behind')
     .examples('otpd demo')
     .run(async (context) => {
-      const folder = mkdtempSync(join(tmpdir(), 'otpd-demo-'))
+      const folder = await makeFolder()
       process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
       process.once('SIGHUP', () => process.exit(exitCodes.hungUp))
       return await runUntilInterrupted(context.io, (signal) =>
@@ -60,6 +59,15 @@ async function showDemo(context: Context, demo: Demo) {
     output.suggestNext('otpd serve', 'otpd docs quickstart')
   } finally {
     await server.stop()
+  }
+}
+
+async function makeFolder(): Promise<string> {
+  const { makeTemporaryDir } = await import('../../src/server/bundle.ts')
+  try {
+    return makeTemporaryDir('otpd-demo-')
+  } catch (error) {
+    throw startRefusedError(error) ?? error
   }
 }
 

@@ -10,5 +10,6 @@ export { channelsWithProviderText, providerKinds } from '../delivery/providers/a
 export * from '../delivery/text/template-lint.ts'
 export { findVariableFaults } from '../domain/model/message-variables.ts'
 export * from '../host/host.ts'
+export { makeTemporaryDir } from './open-data-dir.ts'
 export * from './start.ts'
 export { tryChallenge } from './try-challenge.ts'

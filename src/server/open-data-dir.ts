@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { createDatabase } from '../store/data-dir/create-database.ts'
-import { dataFiles, prepareDataDir, StartRefused } from '../store/data-dir/data-dir.ts'
+import { dataFiles, prepareDataDir, StartRefused, systemErrorCode } from '../store/data-dir/data-dir.ts'
 import { keepDamagedLog, listDamagedLogs } from '../store/data-dir/damaged-log.ts'
 import { startIntegrityChecks } from '../store/data-dir/integrity.ts'
 import { openKeyring } from '../store/data-dir/live-keyring.ts'
@@ -18,6 +18,7 @@ import {
 } from '../store/data-dir/prepare-database.ts'
 import { removeRestoreDrafts } from '../store/data-dir/restore.ts'
 import { openSqlite } from '../store/sqlite/database.ts'
+import { explainCode } from '../shared/error-cause.ts'
 import { createOutageReporter } from './outage-log.ts'
 import type { Cleanups } from './shutdown.ts'
 import type { Storage, StorageNeeds } from './storage.ts'
@@ -32,7 +33,7 @@ const lockWaitMs = 1_000
  * @throws StartRefused with the cause and a remedy
  */
 export async function openDataDir(config: DataDirConfig, needs: StorageNeeds): Promise<Storage> {
-  const dataDir = config.dataDir ?? makeTemporaryDir(needs.cleanups)
+  const dataDir = config.dataDir ?? makeRemovedDir(needs.cleanups)
   try {
     return await openIn(dataDir, config, needs)
   } catch (error) {
@@ -142,8 +143,21 @@ async function openIn(
   }
 }
 
-function makeTemporaryDir(cleanups: Cleanups): string {
-  const folder = mkdtempSync(join(tmpdir(), 'otpd-dev-'))
+function makeRemovedDir(cleanups: Cleanups): string {
+  const folder = makeTemporaryDir('otpd-dev-')
   cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
   return folder
+}
+
+/** Makes a new folder for temporary files. @throws StartRefused this user cannot make one there */
+export function makeTemporaryDir(prefix: string): string {
+  try {
+    return mkdtempSync(join(tmpdir(), prefix))
+  } catch (error) {
+    throw new StartRefused(
+      `no temporary folder can be made in ${tmpdir()} (${explainCode(systemErrorCode(error))})`,
+      'Name one that this user can write to: TMPDIR=DIR.',
+      error,
+    )
+  }
 }

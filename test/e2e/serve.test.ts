@@ -105,6 +105,16 @@ describe('serve', () => {
     expect(result.stderr).toContain('OTPD_LOG_LEVEL')
   })
 
+  test.each(['serve --dev', 'demo'])('%s names the place where it cannot keep its data', async (command) => {
+    const nowhere = join(home, 'nowhere')
+    const result = await runBinary(home, command.split(' '), { env: { TMPDIR: nowhere } })
+    expect(result).toMatchObject({ exitCode: 9, stdout: '' })
+    expect(result.stderr).toContain(
+      `No temporary folder can be made in ${nowhere} (no such file or folder, ENOENT).`,
+    )
+    expect(result.stderr).toContain('TMPDIR=DIR')
+  })
+
   test('loads no files from the working directory', async () => {
     const hostile = join(home, 'hostile')
     mkdirSync(hostile)

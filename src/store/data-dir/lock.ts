@@ -38,12 +38,12 @@ export function acquireLock(path: string, waitMs = 0): Lock | undefined {
 }
 
 /** Makes the error for a file of the data directory that this process may not change. */
-export const cannotWrite = (path: string, error: unknown) =>
-  new StartRefused(
-    `${path} cannot be written to (${explainCode(driverCode(error) ?? systemErrorCode(error))})`,
-    checkAccess,
-    error,
-  )
+export function cannotWrite(path: string, error: unknown) {
+  const code = driverCode(error) ?? systemErrorCode(error)
+  const isFull = code === 'SQLITE_FULL' || code === 'ENOSPC'
+  const remedy = isFull ? 'Make room on its disk, then run this again.' : checkAccess
+  return new StartRefused(`${path} cannot be written to (${explainCode(code)})`, remedy, error)
+}
 
 /** Checks whether a process holds the lock, without taking it or creating its file. */
 export function isLocked(path: string): boolean {

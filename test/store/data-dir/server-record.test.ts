@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readLastBackup } from '../../../src/backups/last-backup.ts'
 import { dataFiles } from '../../../src/store/data-dir/data-dir.ts'
+import { cannotWrite } from '../../../src/store/data-dir/lock.ts'
 import {
   lockDataDir,
   readServerRecord,
@@ -62,3 +63,12 @@ test.each(['otpd.lock', 'last-backup.json'])(
     expect(readLastBackup(dataDir)).toBeNull()
   },
 )
+
+test('a full disk is not called a fault of permissions', () => {
+  for (const code of ['SQLITE_FULL', 'ENOSPC'])
+    expect(cannotWrite('/d/otpd.lock', { code })).toMatchObject({
+      message: `/d/otpd.lock cannot be written to (the disk is full, ${code})`,
+      remedy: 'Make room on its disk, then run this again.',
+    })
+  expect(cannotWrite('/d/otpd.lock', { code: 'EACCES' }).remedy).toContain('the permissions')
+})
