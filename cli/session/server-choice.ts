@@ -73,7 +73,7 @@ export function parseServer(text: string, source: string): ServerChoice {
  * Tells whether a host is the one that a person meant. The URL parser takes nearly any text for a name, reads a number
  * as an address (`8080` is 0.0.31.144), and finds a host in a path or behind a mistyped scheme (`/x`, `http:/x`).
  */
-function isHostAsWritten(host: string, text: string): boolean {
+export function isHostAsWritten(host: string, text: string): boolean {
   if (/^(?!https?:\/\/[^/])(?:https?:?)?\//i.test(text)) return false
   if (host.startsWith('[')) return true
   if (/^\d[\d.]*$/.test(host)) return text.includes('.')

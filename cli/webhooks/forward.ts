@@ -1,5 +1,6 @@
 import type { Api } from '../client/api.ts'
 import { connectionFailureText } from '../session/http.ts'
+import { isHostAsWritten } from '../session/server-choice.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { LogEntry } from '../client/resources.ts'
 import type { ResponseData } from '../client/routes.ts'
@@ -23,7 +24,8 @@ export function parseTarget(text: string): URL {
     ? text
     : `http://${/^\d+(\/|$)/.test(text) ? 'localhost:' : ''}${text}`
   const url = URL.parse(withScheme)
-  if (/^(?!https?:)[\w+.-]+:\/\//i.test(text) || url === null || url.hostname === '' || url.hash !== '')
+  const hasOtherScheme = /^(?!https?:)[\w+.-]+:\/\//i.test(text)
+  if (hasOtherScheme || url === null || url.hash !== '' || !isHostAsWritten(url.hostname, withScheme))
     throw usageError('--forward-to must be an address like http://localhost:3000/hook.')
   return url
 }

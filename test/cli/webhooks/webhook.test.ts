@@ -360,6 +360,8 @@ describe('webhook listen', () => {
     [[]],
     [['--forward-to', 'ftp://x']],
     [['--forward-to', 'http://']],
+    [['--forward-to', '-1']],
+    [['--forward-to', '/hook']],
     [['--forward-to', '3000', '--events', 'otp.unheard']],
     [['--print-secret']],
   ])('rejects %j before any call', async (flags) => {
