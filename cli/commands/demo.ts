@@ -135,8 +135,8 @@ function createTyping({ output, io: own }: Context, io: Io, { signal, runCommand
 /** Shows a picture of the console, which the demo cannot leave open. */
 async function showConsole({ io: own, flags, output }: Context, io: Io) {
   const { drawConsole } = await import('../console/run-console.tsx')
-  own.writeOut(`${output.paint.bold('$ otpd console')}\n`)
   // Leaves out a server that the command line names: the picture is of the demo's own.
   const { server: _server, context: _context, ...ownFlags } = flags
-  own.writeOut(`${await drawConsole(createContext(io, ownFlags, output), /100%[^]*No failures/)}\n`)
+  const picture = await drawConsole(createContext(io, ownFlags, output), /100%[^]*No failures/)
+  if (picture !== null) own.writeOut(`${output.paint.bold('$ otpd console')}\n${picture}\n`)
 }

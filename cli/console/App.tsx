@@ -22,7 +22,7 @@ import { screens } from './screens.ts'
 import { justify, displayWidth, type Line, type Span } from './spans.ts'
 import { useStore } from './store.ts'
 
-const widthMin = 60
+export const widthMin = 60
 const heightMin = 16
 
 /** The root component: reads keys, and draws the frame around the current screen when the terminal is large enough. */

@@ -2,7 +2,7 @@ import { render } from 'ink'
 import { PassThrough } from 'node:stream'
 import { createContext, type Context } from '../context.ts'
 import { exitCodes, isOutOfScope, usageError, type ExitCode } from '../terminal/errors.ts'
-import { App } from './App.tsx'
+import { App, widthMin } from './App.tsx'
 import { ConsoleContext } from './console-context.ts'
 import { createConsole, type ConsoleOptions } from './create-console.ts'
 
@@ -76,8 +76,11 @@ const drawMsMax = 5000
  * Draws the console's first screen without opening it. @returns the lines of the screen
  *
  * @param until text that the screen shows once its data is there
+ * @returns null where the terminal is too narrow for the console
  */
-export async function drawConsole(context: Context, until: RegExp): Promise<string> {
+export async function drawConsole(context: Context, until: RegExp): Promise<string | null> {
+  const columns = context.output.columns() ?? 80
+  if (columns < widthMin) return null
   const connection = context.connect(undefined, { waitsForLimits: false })
   const developer = await readDeveloper(connection)
   const exit = Promise.withResolvers<ExitCode>()
@@ -85,7 +88,7 @@ export async function drawConsole(context: Context, until: RegExp): Promise<stri
   const { console, stop } = createConsole({ context, connection, developer, options, exit })
   let frame = ''
   const isDrawn = Promise.withResolvers<void>()
-  const stdout = Object.assign(new PassThrough(), { columns: context.output.columns() ?? 80, rows: 24 })
+  const stdout = Object.assign(new PassThrough(), { columns, rows: 24 })
   stdout.on('data', (chunk: Buffer) => {
     frame = chunk.toString()
     if (until.test(Bun.stripANSI(frame))) isDrawn.resolve()

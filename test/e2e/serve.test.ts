@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { binaryPath, runBinary, startServer } from '../helpers/binary.ts'
+import { runInTerminal } from '../helpers/terminal.ts'
 
 /** Sends the first half of a request, which keeps the server busy until the second half arrives. */
 async function beginRequest(url: string) {
@@ -114,6 +115,13 @@ describe('serve', () => {
     )
     expect(result.stderr).toContain('TMPDIR=DIR')
   })
+
+  test('otpd demo does not wait for a picture that a narrow terminal cannot show', async () => {
+    const run = runInTerminal(home, ['demo'], { columns: 40 })
+    expect(await run.waitForExit()).toBe(0)
+    expect(run.text()).not.toContain('too small')
+    expect(run.text()).toContain('The server is stopped')
+  }, 4000)
 
   test('loads no files from the working directory', async () => {
     const hostile = join(home, 'hostile')
