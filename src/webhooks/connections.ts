@@ -1,9 +1,8 @@
 import type net from 'node:net'
 import ipaddr from 'ipaddr.js'
-import type { ResolvedAddress } from './resolve.ts'
 import { secondMs } from '../shared/durations.ts'
 import { systemWorld } from '../world/system.ts'
-import type { Timer, World } from '../world/world.ts'
+import type { HostAddress, Timer, World } from '../world/world.ts'
 
 /** Where a webhook goes. `addresses` were resolved from `host` and checked for this webhook. */
 export type Target = {
@@ -11,7 +10,7 @@ export type Target = {
   /** Host name or IP address, without brackets and trailing dot. */
   host: string
   port: number
-  addresses: readonly ResolvedAddress[]
+  addresses: readonly HostAddress[]
 }
 
 /** The exchange that uses a connection. */

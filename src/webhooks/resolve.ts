@@ -1,10 +1,8 @@
 import { systemWorld } from '../world/system.ts'
 import type { HostAddress, World } from '../world/world.ts'
 
-export type ResolvedAddress = HostAddress
-
 /** Resolves a host name to all its addresses; rejects if there are none. */
-export type Resolve = (host: string) => Promise<ResolvedAddress[]>
+export type Resolve = (host: string) => Promise<HostAddress[]>
 
 /**
  * The system's resolver with a timeout. A lookup cannot be canceled, so on timeout the caller stops waiting
@@ -19,11 +17,11 @@ export function createResolver(
   world: World = systemWorld,
 ): Resolve {
   const { timers } = world
-  const inFlight = new Map<string, Promise<ResolvedAddress[]>>()
+  const inFlight = new Map<string, Promise<HostAddress[]>>()
   /** By name, the oldest first. */
-  const kept = new Map<string, { addresses: ResolvedAddress[]; until: number }>()
+  const kept = new Map<string, { addresses: HostAddress[]; until: number }>()
 
-  function keep(host: string, addresses: ResolvedAddress[]) {
+  function keep(host: string, addresses: HostAddress[]) {
     kept.delete(host)
     kept.set(host, { addresses, until: world.monotonic() + keepMs })
     const [oldest] = kept.keys()

@@ -10,12 +10,12 @@ import type { EndpointHeaders } from '../domain/model/webhook-endpoint.ts'
 import { readTraceContext } from '../domain/model/webhook-body.ts'
 import { createConnections, type Connections, type Target } from './connections.ts'
 import { exchange } from './exchange.ts'
-import type { Resolve, ResolvedAddress } from './resolve.ts'
+import type { Resolve } from './resolve.ts'
 import { readRetryAfter } from './retry.ts'
 import { signatureHeaders } from '../shared/webhook-signature.ts'
 import { portOf, type TargetGuard } from './targets.ts'
 import { systemWorld } from '../world/system.ts'
-import type { World } from '../world/world.ts'
+import type { HostAddress, World } from '../world/world.ts'
 
 /** Timeout from the DNS lookup to the last byte of the response. Leases are longer. */
 export const exchangeMsMax = 15_000
@@ -72,10 +72,7 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
   }
 
   /** Resolves and checks the addresses to connect to, or returns the error. */
-  const findAddresses = async ({
-    host,
-    isAddress,
-  }: CheckedUrl): Promise<ResolvedAddress[] | WebhookError> => {
+  const findAddresses = async ({ host, isAddress }: CheckedUrl): Promise<HostAddress[] | WebhookError> => {
     const addresses = isAddress
       ? [{ address: host, family: host.includes(':') ? 6 : 4 }]
       : await resolve(host).catch(() => [])
