@@ -59,8 +59,8 @@ function makeDatabase(size: 'small' | 'large' = 'small') {
   return database
 }
 
-const send = (database: string, bucket = open(), at = now) =>
-  sendSealedBackup(bucket, { database, folder, masterKey, now: at, onStep })
+const send = (database: string, bucket = open()) =>
+  sendSealedBackup(bucket, { database, folder, masterKey, now, onStep })
 
 const reason = (work: Promise<unknown>) =>
   work.then(

@@ -51,8 +51,8 @@ async function start(settings: Partial<DeliverySettings> = {}, dispatchMs = 5_00
 
 const send = (body: object = {}, headers: Record<string, string> = {}) =>
   service.request<SentOtp>('POST', '/v1/otp/send', { as: application, body: { phone, ...body }, headers })
-const resend = (requestId: string, body: object = {}) =>
-  service.request<SentOtp>('POST', '/v1/otp/resend', { as: application, body: { requestId, ...body } })
+const resend = (requestId: string) =>
+  service.request<SentOtp>('POST', '/v1/otp/resend', { as: application, body: { requestId } })
 const getRequest = async (requestId: string) =>
   (await service.request<OtpRequestState>('GET', `/v1/otp/${requestId}`, { as: application })).data
 const verify = (requestId: string, code: string) =>

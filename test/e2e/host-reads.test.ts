@@ -29,8 +29,8 @@ const readers = [
   ['guard', 'status'],
 ]
 const others = [['provider', 'list'], ['migrate', 'status'], ['doctor'], ['config', 'show']]
-const run = (args: string[], dataDir: string, env = {}) =>
-  runCommand(home, [...args, '--json'], { env: { OTPD_DATA_DIR: dataDir, ...env } })
+const run = (args: string[], dataDir: string) =>
+  runCommand(home, [...args, '--json'], { env: { OTPD_DATA_DIR: dataDir } })
 
 /** Everything that a command could have changed in a directory. Readers of a write-ahead log mark their place in `-shm`. */
 const stateOf = (folder: string) => [

@@ -39,7 +39,7 @@ const oidc = (audience: string) => ({
 })
 
 const credentials = () => join(home, '.config/otpd/credentials.json')
-const readStoredLogin = (at = server) => JSON.parse(readFileSync(credentials(), 'utf8')).logins[at.url]
+const readStoredLogin = () => JSON.parse(readFileSync(credentials(), 'utf8')).logins[server.url]
 const keep = (login: object) =>
   writeFileSync(
     credentials(),

@@ -57,13 +57,13 @@ export const verify = (
 ) => callApi('POST', `${url}/v1/otp/verify`, { headers, body: { requestId, code } })
 
 /** Polls the liveness probe until it is stopped. */
-export function watchHealth(url: string, everyMs = 20) {
+export function watchHealth(url: string) {
   const results: CallResult[] = []
   const controller = new AbortController()
   const loop = (async () => {
     while (!controller.signal.aborted) {
       results.push(await callApi('GET', `${url}/v1/health`, { timeoutMs: 5_000 }))
-      await Bun.sleep(everyMs)
+      await Bun.sleep(20)
     }
   })()
   return async () => {

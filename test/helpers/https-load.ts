@@ -7,10 +7,8 @@ const request = 'GET /v1/health HTTP/1.1\r\nhost: localhost\r\n\r\n'
 /**
  * Calls a server over HTTPS until `stop`: on connections that are kept, and on a new one for each call. It repeats nothing, so
  * every call that gets no answer counts.
- *
- * @param workers of each kind
  */
-export function startHttpsLoad(port: number, workers = 4) {
+export function startHttpsLoad(port: number) {
   const [kept, fresh] = [newTally(), newTally()]
   const stopping = new AbortController()
   const work = async (tally: Tally, keeps: boolean) => {
@@ -40,7 +38,7 @@ export function startHttpsLoad(port: number, workers = 4) {
     }
     socket?.destroy()
   }
-  const running = Array.from({ length: workers }, () => [work(kept, true), work(fresh, false)]).flat()
+  const running = Array.from({ length: 4 }, () => [work(kept, true), work(fresh, false)]).flat()
   return {
     async stop() {
       stopping.abort()

@@ -1,4 +1,3 @@
-import type { ProviderHttp } from '../../src/delivery/kit/http-client.ts'
 import { createProviderHttp } from '../../src/delivery/kit/http-client.ts'
 import type { ProviderKind, ProviderNeeds } from '../../src/delivery/kit/provider-kinds.ts'
 import { findSettingFaults } from '../../src/delivery/kit/provider-kinds.ts'
@@ -67,8 +66,8 @@ export function startProviderServer() {
 }
 
 /** Returns the dependencies of a provider: the real HTTP client and a stopped clock. */
-export function providerNeeds(http: ProviderHttp = createProviderHttp()): ProviderNeeds {
-  return { http, clock: testClock(), feedback: true, world: systemWorld }
+export function providerNeeds(): ProviderNeeds {
+  return { http: createProviderHttp(), clock: testClock(), feedback: true, world: systemWorld }
 }
 
 /** Creates a provider. @throws Error if the settings are invalid */

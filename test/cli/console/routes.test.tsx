@@ -44,11 +44,11 @@ const routes = [
   },
 ]
 
-async function open(columns: number, rows: typeof routes, height = 24) {
+async function open(columns: number, rows: typeof routes) {
   const server = createScriptedServer(({ path }) =>
     path === '/v1/routes' ? pageResponse(...rows) : errorResponse(503, 'UNAVAILABLE', 'Not now.'),
   )
-  const app = renderConsole(<App />, { serverUrl: server.url, columns, rows: height })
+  const app = renderConsole(<App />, { serverUrl: server.url, columns, rows: 24 })
   app.console.go('routes')
   return { server, app }
 }

@@ -102,8 +102,8 @@ test('suggests the countries in which codes were verified', async () => {
 })
 
 test('says that clientIp helps where most sends do not tell it', async () => {
-  const messageFor = async (sends: number, untold: number, toml = validToml) =>
-    (await runDeliveryChecks(toml, [], [], [], null, { sends, untold })).find(
+  const messageFor = async (sends: number, untold: number) =>
+    (await runDeliveryChecks(validToml, [], [], [], null, { sends, untold })).find(
       ({ name }) => name === 'clientIp',
     )?.message
   expect(await messageFor(0, 0)).toBeUndefined()

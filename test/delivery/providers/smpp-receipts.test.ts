@@ -33,8 +33,8 @@ describe('receipts over SMPP', () => {
     `id:${id} sub:001 dlvrd:001 submit date:2611201200 done date:2611201201 stat:${stat} err:${err} text:Your code`
 
   /** Starts a bound provider that collects its receipts. */
-  async function startBound(changes: Record<string, string> = {}) {
-    const listening = collectReceipts(makeProvider(changes))
+  async function startBound() {
+    const listening = collectReceipts(makeProvider())
     await smsc.waitUntil(() => smsc.binds.length === 1)
     const deliver = (fields: Record<string, string | number | Uint8Array>) =>
       new Promise<number>((resolve) =>

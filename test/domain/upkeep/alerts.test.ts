@@ -40,10 +40,8 @@ describeEachDatabase('alerts', (database) => {
     })
   })
 
-  const observe = (
-    causes: AlertCause[],
-    destinations: Parameters<typeof recordObservation>[2] = [mail, phone],
-  ) => recordObservation(store, { source, kinds: ['disk', 'provider'], causes }, destinations, clock.now())
+  const observe = (causes: AlertCause[]) =>
+    recordObservation(store, { source, kinds: ['disk', 'provider'], causes }, [mail, phone], clock.now())
   /** Takes the queued notices, as a sender would. */
   async function take(): Promise<string[]> {
     const notices = await store.read.alerts.listNotices()

@@ -39,7 +39,7 @@ describeEachDatabase('retention', (database, kind) => {
   })
   afterAll(() => service.dispose())
 
-  const get = async <T>(path: string, as = ada) => (await service.request<T>('GET', path, { as })).data
+  const get = async <T>(path: string) => (await service.request<T>('GET', path, { as: ada })).data
   const verified = async (phone: string, extra: object = {}) => {
     const sent = await otp.send(app, { phone, ...extra })
     expect(sent.status).toBe(201)

@@ -21,8 +21,8 @@ afterAll(() => service.dispose())
 type Wire = { defaultLocale: unknown; webOtpDomain: unknown; androidAppHash: unknown }
 type Item = { requestId: string; code: string | null; text: string | null }
 
-const patch = (body: unknown, id = application.id) =>
-  service.request<Wire>('PATCH', `/v1/applications/${id}`, { as: owner, body })
+const patch = (body: unknown) =>
+  service.request<Wire>('PATCH', `/v1/applications/${application.id}`, { as: owner, body })
 
 async function send(body: object, as = application) {
   const response = await service.request<{ requestId: string }>('POST', '/v1/otp/send', { as, body })

@@ -57,9 +57,9 @@ async function expectFailure(apiResponse: Promise<Response>, status: number, bod
 const expectRevoked = (idToken: string) =>
   expectFailure(server.get('/v1/developer/me', idToken), 401, { error: { reason: 'TOKEN_REVOKED' } })
 
-const expectProfile = async (idToken: string, status = 200) => {
+const expectProfile = async (idToken: string) => {
   const response = await server.get('/v1/developer/me', idToken)
-  expect(response.status).toBe(status)
+  expect(response.status).toBe(200)
 }
 
 describe('before the first account exists', () => {

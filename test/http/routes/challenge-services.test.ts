@@ -34,9 +34,9 @@ describe.each(['turnstile', 'hcaptcha'] as const)('a guard with %s', (kind) => {
   const failed = [403, 'CHALLENGE_REQUIRED', 'CHALLENGE_FAILED']
 
   /** Sends with a token beyond the allowance. @returns its outcome, and what the check said */
-  async function sendWith(challenge: string, body: object = {}) {
+  async function sendWith(challenge: string) {
     const { send } = await openDevice(service, otp)
-    const { status, error } = await send({ challenge, ...body })
+    const { status, error } = await send({ challenge })
     return { outcome: [status, error?.code, error?.reason], check: checks.at(-1) }
   }
 

@@ -47,8 +47,8 @@ describeEachDatabase('rules that allow and deny', (database) => {
     service.request<Rule>('POST', '/v1/guard/rules', { as, body })
   const list = (as = ada) => service.request<Rule[]>('GET', '/v1/guard/rules', { as })
   const remove = (id: string, as = ada) => service.request('DELETE', `/v1/guard/rules/${id}`, { as })
-  const removeAll = async (as = ada) => {
-    for (const { id } of (await list(as)).data) await remove(id, as)
+  const removeAll = async () => {
+    for (const { id } of (await list()).data) await remove(id)
   }
   const detailOf = async (response: Awaited<ReturnType<OtpClient['send']>>) => {
     const requestId = String(response.error.metadata?.['requestId'])

@@ -29,9 +29,9 @@ describeEachDatabase('templates of an application', (database) => {
   afterAll(() => service.dispose())
 
   const path = (name: string, id = app.id) => `/v1/applications/${id}/templates/${name}`
-  const put = (name: string, texts: unknown, as = ada) =>
-    service.request<Template>('PUT', path(name), { as, body: { texts } })
-  const get = (name: string, as = ada) => service.request<Template>('GET', path(name), { as })
+  const put = (name: string, texts: unknown) =>
+    service.request<Template>('PUT', path(name), { as: ada, body: { texts } })
+  const get = (name: string) => service.request<Template>('GET', path(name), { as: ada })
   const list = () => service.request<Template[]>('GET', `/v1/applications/${app.id}/templates`, { as: ada })
   const faultOf = async (texts: unknown, name = 'faulty') => {
     const { status, error } = await put(name, texts)

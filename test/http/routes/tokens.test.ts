@@ -27,7 +27,7 @@ describeEachDatabase('API tokens', (database) => {
   const create = async (body: object = {}, as = ada) =>
     (await post({ name: 'ci', scopes: ['read'], ...body }, {}, as)).data
   const list = async (query = '') => service.request<Wire[]>('GET', `/v1/tokens${query}`, { as: ada })
-  const revoke = (id: string, as = ada) => service.request('DELETE', `/v1/tokens/${id}`, { as })
+  const revoke = (id: string) => service.request('DELETE', `/v1/tokens/${id}`, { as: ada })
   const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
   const use = (token: string) => service.request('GET', '/v1/projects', { as: bearer(token) })
   const iso = (afterMs: number) => new Date(service.clock.now() + afterMs).toISOString()

@@ -180,8 +180,7 @@ describe('a master key from elsewhere', () => {
   ]
   const rotate = (configured = old, newKey: Uint8Array | null = fresh, compromised = false) =>
     rotateMasterKey(dataDir, { configured, newKey, compromised, now })
-  const finish = (configured = fresh, compromised = false) =>
-    finishMasterKey(dataDir, { configured, compromised, now })
+  const finish = (configured = fresh) => finishMasterKey(dataDir, { configured, compromised: false, now })
   const reason = (code: string) => expect.objectContaining({ reason: code })
 
   test('opens the database besides the old one until the rotation is finished', () => {
