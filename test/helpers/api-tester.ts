@@ -20,7 +20,7 @@ export type ApiTestRequest = {
   headers?: Record<string, string>
 }
 
-export type ApiTestResponse = { status: number; headers: Headers; text: string; json: unknown }
+type ApiTestResponse = { status: number; headers: Headers; text: string; json: unknown }
 
 /** A developer (tenant) with one resource of each kind. */
 export type Tenant = {

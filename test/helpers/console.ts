@@ -2,7 +2,7 @@ import { binaryPath, startServer, type ServerOptions } from './binary.ts'
 import { testEnvironment } from './run-command.ts'
 import { openScreen, type Size } from './screen.ts'
 
-export const email = 'ada@example.com'
+const email = 'ada@example.com'
 const password = 'correct horse battery'
 
 export type ConsoleHost = Awaited<ReturnType<typeof startConsoleHost>>

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { startExternalProgram } from './external-program.ts'
 
 /** A message of the browser that answers no call. */
-export type BrowserEvent = { method: string; params: unknown }
+type BrowserEvent = { method: string; params: unknown }
 
 export type Browser = {
   /** Calls a method of the DevTools protocol. @param sessionId of the page; without it, the browser is called */

@@ -1,5 +1,5 @@
 /** One block of a stream of server-sent events: an event, a bare `id` or a comment. */
-export type StreamMessage = { id?: string; event?: string; data?: string; comment?: string }
+type StreamMessage = { id?: string; event?: string; data?: string; comment?: string }
 
 /** Reads a stream of server-sent events, one block at a time, as a client would. */
 export function readEventStream(body: ReadableStream<Uint8Array> | null) {

@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 
 /** Answers of a PostgreSQL server that refuses every connection. */
-export type FakePostgresOptions = {
+type FakePostgresOptions = {
   /** SQLSTATE of the refusal. */
   code: string
   /** Certificate for clients that ask for TLS; without one it is declined. */

@@ -100,4 +100,4 @@ export function createInstallBed() {
   }
 }
 
-export type InstallRun = { script?: string; shell?: string[]; env?: Record<string, string> }
+type InstallRun = { script?: string; shell?: string[]; env?: Record<string, string> }

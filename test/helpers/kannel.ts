@@ -14,7 +14,7 @@ if (!hasKannel) process.stderr.write('Skipped: codes through Kannel. To run them
 export type Kannel = Awaited<ReturnType<typeof startKannel>>
 
 /** Line of Kannel's access log about a message that the mobile operator accepted. */
-export type KannelLogEntry = { line: string; to: string; coding: number; text: string }
+type KannelLogEntry = { line: string; to: string; coding: number; text: string }
 
 const username = 'otpd'
 

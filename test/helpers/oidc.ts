@@ -13,7 +13,7 @@ import * as oidc from 'oidc-provider'
 import { isRecord } from '../../src/shared/json.ts'
 
 /** Person whose claims the provider puts into ID tokens. */
-export type Person = { subject: string; email?: string; emailVerified?: boolean; name?: string }
+type Person = { subject: string; email?: string; emailVerified?: boolean; name?: string }
 
 /**
  * Starts a certified OpenID provider (the `oidc-provider` package) on a loopback port. Its one client is public and

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../src/domain/model/errors.ts'
 import { findSchemaFaults, type Schema } from './json-schema.ts'
 
-export type OpenApiDocument = {
+type OpenApiDocument = {
   openapi: string
   info: { title: string; version: string; description: string }
   servers: Array<{ url: string }>
@@ -16,12 +16,12 @@ export type OpenApiDocument = {
 }
 
 /** Example of an error response: its whole body. */
-export type ErrorExample = {
+type ErrorExample = {
   summary: string
   value: { error: { code: ErrorCode; message: string; reason?: string } }
 }
 
-export type DocumentedOperation = {
+type DocumentedOperation = {
   operationId: string
   summary: string
   description: string

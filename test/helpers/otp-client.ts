@@ -9,7 +9,7 @@ import {
   type TestService,
 } from './service.ts'
 
-export type SentOtpData = {
+type SentOtpData = {
   requestId: string
   phone: string
   status: string

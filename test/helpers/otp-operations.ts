@@ -23,7 +23,7 @@ import { unlimitedPlans } from './plans.ts'
 export type OtpOperations = ReturnType<typeof createOtpOperations>
 
 /** Provider that every message of these operations goes to, and the one that it fails over to. */
-export const providers = ['main', 'spare'] as const
+const providers = ['main', 'spare'] as const
 
 const random: Random = (bytes) => crypto.getRandomValues(bytes)
 

@@ -1,5 +1,5 @@
 /** Answer of the page. `fields` are the hidden ones of its first form. */
-export type PageAnswer = {
+type PageAnswer = {
   status: number
   location: string | null
   headers: Headers

@@ -20,7 +20,7 @@ function findPostgresPrograms(): string | null {
 
 export type PostgresServer = ReturnType<typeof describeServer>
 
-export type PostgresSettings = Record<string, string | number>
+type PostgresSettings = Record<string, string | number>
 
 const startMsMax = 60_000
 

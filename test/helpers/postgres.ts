@@ -4,7 +4,7 @@ import { Client } from 'pg'
 import type { SqlClient } from '../../src/store/postgres/migrate.ts'
 
 /** An empty database. `url` names it on a server, for tests that need several connections. */
-export type EmptyPostgres = {
+type EmptyPostgres = {
   client: SqlClient
   url: string | null
   /** Opens another connection; undefined on PGlite, which has only one. */
@@ -68,7 +68,7 @@ export async function createEmptyPostgres(
 }
 
 /** Wraps PGlite as a connection. */
-export const asSqlClient = (pglite: PGlite): SqlClient => ({
+const asSqlClient = (pglite: PGlite): SqlClient => ({
   async query<R>(text: string, values?: unknown[]) {
     if (values) return pglite.query<R>(text, values)
     const results = await pglite.exec(text)

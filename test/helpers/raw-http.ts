@@ -1,6 +1,6 @@
 export type RawResponse = { status: number; headers: Map<string, string>; body: string }
 
-export type RawExchange = {
+type RawExchange = {
   responses: RawResponse[]
   /** Whether the server closed the connection. */ closed: boolean
 }

@@ -4,7 +4,7 @@ import { binaryPath, runBinary } from './binary.ts'
 import { testEnvironment, type RunResult } from './run-command.ts'
 import { runInTerminal } from './terminal.ts'
 
-export type SeparateOutputOptions = {
+type SeparateOutputOptions = {
   env: Record<string, string>
   input: string | undefined
   /** Sends Ctrl-C when it resolves. */

@@ -32,7 +32,7 @@ export type TestApplication = TestCaller & {
   webhookSecret: string
 }
 
-export type TestRequest = {
+type TestRequest = {
   as?: TestCaller | undefined
   /** An object is sent as JSON, a string unchanged. Both have the type `application/json`. */
   body?: unknown

@@ -1,4 +1,4 @@
-export type SiteverifyCall = { contentType: string | null; fields: Record<string, string> }
+type SiteverifyCall = { contentType: string | null; fields: Record<string, string> }
 
 /** Secrets and site keys that the server knows. */
 export const siteverifyKeys = { secret: 'the-secret', siteKey: 'site-1' }

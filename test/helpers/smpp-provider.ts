@@ -3,7 +3,7 @@ import type { Provider } from '../../src/delivery/kit/provider.ts'
 import { createSmpp, smpp } from '../../src/delivery/providers/smpp.ts'
 import { startSmsc } from './smsc.ts'
 
-export const smppTimes = { bindMs: 30_000, responseMs: 1_000, backoffMinMs: 5, backoffMaxMs: 20 }
+const smppTimes = { bindMs: 30_000, responseMs: 1_000, backoffMinMs: 5, backoffMaxMs: 20 }
 /** Backoff longer than any test. */
 export const longPause = { ...smppTimes, backoffMinMs: 600_000, backoffMaxMs: 600_000 }
 

@@ -13,7 +13,7 @@ if (!hasSmpp34)
 export type Smpp34 = Awaited<ReturnType<typeof startSmpp34>>
 
 /** Message as the SMSC printed it. */
-export type Smpp34Message = { from: string; to: string; dataCoding: number; hex: string }
+type Smpp34Message = { from: string; to: string; dataCoding: number; hex: string }
 
 /** Starts an SMSC built with the Python library `smpp34`, which shares no code with ours. It sends delivery receipts. */
 export async function startSmpp34() {

@@ -1,7 +1,7 @@
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { makeCertificate } from './webhook-receiver.ts'
 
-export type ReceivedMail = {
+type ReceivedMail = {
   from: string
   to: string[]
   isEncrypted: boolean

@@ -1,7 +1,7 @@
 import { binaryPath } from './binary.ts'
 import { testEnvironment } from './run-command.ts'
 
-export type TerminalOptions = {
+type TerminalOptions = {
   env?: Record<string, string>
   columns?: number
   rows?: number

@@ -5,7 +5,7 @@ import type { Database as OtpdDatabase } from '../../src/store/engine/database.t
 const headerBytes = 32
 const frameHeaderBytes = 24
 
-export type WalGrowth = {
+type WalGrowth = {
   /** Pages that were appended to the write-ahead log. */
   pages: number
   commits: number

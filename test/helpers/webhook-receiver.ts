@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-export type ReceivedWebhook = { path: string; headers: Record<string, string>; body: string }
+type ReceivedWebhook = { path: string; headers: Record<string, string>; body: string }
 
 export type WebhookReceiver = Awaited<ReturnType<typeof startReceiver>>
 

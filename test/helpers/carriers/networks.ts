@@ -15,7 +15,7 @@ import { startVonageVerify } from './vonage-verify-server.ts'
 
 export type Report = 'delivered' | 'undelivered' | 'blocked'
 
-export type Network = {
+type Network = {
   kind: string
   server: CarrierServer
   country: string
