@@ -208,11 +208,7 @@ function notFoundHints(
   return noun === undefined ? [] : [`List them with: otpd ${noun} list`]
 }
 
-function toApiResponse<T>(
-  server: ServerChoice,
-  response: HttpResponse,
-  hints: string[] = [],
-): ApiResponse<T> {
+function toApiResponse<T>(server: ServerChoice, response: HttpResponse, hints: string[]): ApiResponse<T> {
   if (response.status >= 400) throw responseError(server, response, hints)
   if (!isRecord(response.json) || typeof response.json.data !== 'object' || response.json.data === null)
     throw foreignResponseError(server, response.status)

@@ -50,12 +50,7 @@ export const shortenIds = (text: string) =>
  * `width`, long text is truncated, then ids are shortened, then text is truncated further, and at last optional columns
  * are left out, the rightmost first, which may make room for whole ids again.
  */
-export function formatTable(
-  headings: Heading[],
-  rows: string[][],
-  paint: Paint,
-  width: number | null = null,
-) {
+export function formatTable(headings: Heading[], rows: string[][], paint: Paint, width: number | null) {
   const columns = headings.map((heading, index) => toColumn(heading, rows, index))
   const { columns: shown, widths } = width === null ? unlimited(columns) : fitColumns(columns, width)
   const lines = [
