@@ -48,7 +48,7 @@ export const linkDialog = (
   { api, copy }: Pick<Console, 'api' | 'copy'>,
   app: Pick<Application, 'name'>,
   credentials: AppCredentials,
-  origin = 'https://',
+  origin: string | undefined,
 ): Dialog => ({
   kind: 'form',
   title: `Link to the page of ${app.name}`,
@@ -57,7 +57,7 @@ export const linkDialog = (
     'Amount and payee of a payment need a template that shows them.',
   ],
   fields: [
-    { name: 'returnUrl', label: 'returns to', initial: `${origin}/`, check: required },
+    { name: 'returnUrl', label: 'returns to', initial: origin ? `${origin}/` : 'https://', check: required },
     { name: 'phone', label: 'only phone' },
     { name: 'template', label: 'template' },
     { name: 'amount', label: 'amount' },
