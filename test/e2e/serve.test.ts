@@ -121,7 +121,7 @@ describe('serve', () => {
     expect(await run.waitForExit()).toBe(0)
     expect(run.text()).not.toContain('too small')
     expect(run.text()).toContain('The server is stopped')
-  }, 4000)
+  })
 
   test('loads no files from the working directory', async () => {
     const hostile = join(home, 'hostile')
