@@ -51,6 +51,7 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
   if (options.forwardTo === undefined)
     throw usageError('--forward-to is required.', 'For example: --forward-to localhost:3000/hook')
   const target = parseTarget(options.forwardTo)
+  const shown = Object.assign(new URL(target), { username: '', password: '' }).href
   const type = readEventTypes(options.events).join(',')
   const connection = connect()
   const { api, server } = connection
@@ -60,14 +61,14 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
   const { paint } = output
   const timeText = (isoTime: string) => paint.dim(localTime(isoTime).slice(11))
   const printForward = (entry: LogEntry, result: ForwardResult) =>
-    output.printResult(JSON.stringify({ id: entry.id, type: entry.type, url: target.href, ...result }), () =>
+    output.printResult(JSON.stringify({ id: entry.id, type: entry.type, url: shown, ...result }), () =>
       [
         timeText(new Date(io.now()).toISOString()),
         isDelivered(result) ? paint.green('<--') : paint.red('<--'),
         isDelivered(result)
           ? String(result.statusCode)
           : `${result.statusCode ?? result.error} (not delivered)`,
-        `POST ${target.href} [${result.durationMs} ms]`,
+        `POST ${shown} [${result.durationMs} ms]`,
         paint.dim(entry.id),
       ].join(' '),
     )
@@ -84,7 +85,7 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
   }
 
   const scopeText = options.app === undefined ? 'all your applications' : printable(options.app)
-  output.note(`Forwarding events of ${scopeText} at ${server.url} to ${target.href}`)
+  output.note(`Forwarding events of ${scopeText} at ${server.url} to ${shown}`)
   const application = options.app === undefined ? 'APP' : shellWord(options.app)
   output.note(`Signed with the application's webhook secret: otpd app webhook-secret ${application}`)
   const inFlight = new Set<Promise<void>>()

@@ -272,6 +272,15 @@ describe('webhook listen', () => {
     expect(result.stdout).toContain(`<-- 200 POST ${target} [`)
   })
 
+  test('prints no password of the address that it forwards to', async () => {
+    serveEntries(entry())
+    const target = receiver.url.replace('://', '://ada:s3cret@')
+    const { stdout, stderr } = await cli.home.otpd(['webhook', 'listen', '--forward-to', target])
+    expect(receiver.received[0]?.headers).toMatchObject({ authorization: `Basic ${btoa('ada:s3cret')}` })
+    expect(stdout).toContain(`POST ${receiver.url}/ [`)
+    expect(stdout + stderr).not.toContain('s3cret')
+  })
+
   test.each([[['--app', 'web']], [[]]])(
     'refuses a token that may not read the secret at its start: %j',
     async (app) => {
