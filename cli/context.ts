@@ -68,9 +68,11 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
       localServer,
     }: { waitsForLimits?: boolean; localServer?: string | undefined } = {},
   ) {
-    const hasExplicitServer = Boolean(flags.server || io.env.OTPD_SERVER)
-    const contextName = hasExplicitServer ? undefined : flags.context || io.env.OTPD_CONTEXT || undefined
-    const needsStoredLogins = !hasExplicitServer && (contextName !== undefined || !envFileServer)
+    const hasServerVariable = Boolean(io.env.OTPD_SERVER)
+    const named = flags.context || (hasServerVariable ? undefined : io.env.OTPD_CONTEXT) || undefined
+    const contextName = flags.server ? undefined : named
+    const hasAddress = Boolean(flags.server) || hasServerVariable || Boolean(envFileServer)
+    const needsStoredLogins = contextName !== undefined || !hasAddress
     const stored = needsStoredLogins ? readStoredLogins(credentialsPath(io)) : null
     const server = chooseServer(io, {
       flag: flags.server,

@@ -17,8 +17,10 @@ export const defaultServer = 'http://127.0.0.1:8080'
 export type NamedServer = { name: string; url: string }
 
 /**
- * Chooses the server: --server, then `OTPD_SERVER`, then a context named by flag or variable, then the --env-file, then
- * the last login or context, then a server that runs on this machine, then the default.
+ * Chooses the server: --server, then --context, then `OTPD_SERVER`, then `OTPD_CONTEXT`, then the --env-file, then the last
+ * login or context, then a server that runs on this machine, then the default.
+ *
+ * @param candidates.context named by the flag, or by the variable where there is no `OTPD_SERVER`
  */
 export function chooseServer(
   io: Io,
@@ -31,8 +33,8 @@ export function chooseServer(
   },
 ): ServerChoice {
   if (candidates.flag) return parseServer(candidates.flag, '--server')
-  if (io.env.OTPD_SERVER) return parseServer(io.env.OTPD_SERVER, 'OTPD_SERVER')
   if (candidates.context) return parseServer(candidates.context.url, contextSource(candidates.context.name))
+  if (io.env.OTPD_SERVER) return parseServer(io.env.OTPD_SERVER, 'OTPD_SERVER')
   if (candidates.envFile) return parseServer(candidates.envFile, 'the --env-file')
   if (candidates.current) {
     const { url, name } = candidates.current

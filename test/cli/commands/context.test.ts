@@ -49,7 +49,7 @@ describe('a context', () => {
     expect(other.requests.filter(({ headers }) => headers.has('authorization'))).toEqual([])
   })
 
-  test('is named by the flag, then OTPD_CONTEXT; --server and OTPD_SERVER take precedence', async () => {
+  test('is named by the flag, then OTPD_CONTEXT; flags take precedence, then OTPD_SERVER', async () => {
     const health = (args: string[], env = {}) => cli.home.otpd(['health', ...args], { env })
     const reachedServer = async (args: string[], env = {}) => {
       const before = other.requests.length
@@ -59,7 +59,8 @@ describe('a context', () => {
     expect(await reachedServer(['--context', 'there'])).toBe('there')
     expect(await reachedServer([], { OTPD_CONTEXT: 'there' })).toBe('there')
     expect(await reachedServer(['--context', 'here'], { OTPD_CONTEXT: 'there' })).toBe('here')
-    expect(await reachedServer(['--context', 'there'], { OTPD_SERVER: cli.server.url })).toBe('here')
+    expect(await reachedServer(['--context', 'there'], { OTPD_SERVER: cli.server.url })).toBe('there')
+    expect(await reachedServer([], { OTPD_CONTEXT: 'there', OTPD_SERVER: cli.server.url })).toBe('here')
     expect(await reachedServer(['--context', 'there', '--server', cli.server.url])).toBe('here')
   })
 
