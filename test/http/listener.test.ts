@@ -44,20 +44,26 @@ describe('the listener', () => {
     const { database, path, dispose } = await openTestSqlite()
     const other = connect(path, 1000)
     let served = 0
-    const inSameTurn: number[] = []
+    let servedInTurns: number[] = []
     const app = new Elysia().get('/', async () => {
       const known = await database.read.select().from(database.tables.guardUsage)
       // Ends this turn only after the request behind it was read.
-      setImmediate(() => inSameTurn.push(served))
+      setImmediate(() => servedInTurns.push(served))
       other.run(`insert into guard_usage values ('${served++}', '', 0, 0)`)
       return `${known.length}`
     })
     const onArrival = database.changes?.lookForForeign
     const own = listen({ host: '127.0.0.1', port: 0 }, app, { ...needs, onArrival })
     const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
-    const { responses } = await exchangeRaw(parsePort(own), [request + request], 2)
-    expect(inSameTurn).toEqual([2, 2])
-    expect(responses.map(({ body }) => body)).toEqual(['0', '1'])
+    // A busy machine may deliver the two requests in two turns.
+    for (let tries = 0; tries < 50 && servedInTurns[0] !== served; tries++) {
+      const before = served
+      servedInTurns = []
+      const { responses } = await exchangeRaw(parsePort(own), [request + request], 2)
+      expect(responses.map(({ body }) => body)).toEqual([`${before}`, `${before + 1}`])
+      await new Promise(setImmediate)
+    }
+    expect(servedInTurns).toEqual([served, served])
     await own.stop(0)
     other.close()
     await dispose()
