@@ -214,7 +214,7 @@ describe('a login in the browser', () => {
       expect(run.text()).toContain(`The token came from ${provider.issuer}, for its client otpd-cli.`)
       expect(run.text()).toContain(hint)
       if (signup === 'closed') {
-        await strict.waitForLog('otpd admin create')
+        await strict.waitForLog('otpd admin create --email ADDRESS')
         expect(strict.log()).toMatch(/otpd admin create --email ADDRESS.*OTPD_SIGNUP=open/)
       }
       expect(existsSync(credentials())).toBe(false)
