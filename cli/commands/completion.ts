@@ -31,7 +31,6 @@ Where to put it:
 const cacheMs = 10_000
 /** A shell waits for the answer. */
 const timeout = '2s'
-const timeoutMs = 2000
 const itemsMax = 200
 
 /** Registers the command that completion scripts call for the names of resources. It never fails. */
@@ -56,7 +55,8 @@ const localKinds: Partial<Record<CompletionKind, (context: Context) => Promise<s
   provider: async ({ io }) =>
     (await loadServerConfig(io, {})).config?.delivery.providers.map(({ name }) => name) ?? [],
   // They may be in a bucket.
-  backup: (context) => Promise.race([listBackups(context), context.io.sleep(timeoutMs).then(() => [])]),
+  backup: (context) =>
+    Promise.race([listBackups(context), context.io.sleep(context.timeoutMs).then(() => [])]),
 }
 
 async function listBackups(context: Context): Promise<string[]> {
