@@ -1,5 +1,5 @@
 import type { CliCommand } from './command.ts'
-import type { Flags, SettingValue } from '../../src/config/config.ts'
+import type { Flags, LoadedConfig, SettingValue } from '../../src/config/config.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import { addConfigFlags, loadServerConfig, requireConfig } from '../host/config.ts'
 import { listEdits, findRunning, noteRunning } from '../host/running.ts'
@@ -34,7 +34,7 @@ export function addConfigCommands(program: CliCommand) {
         output.note(`Changed in the file since the server started; ${remedy}: ${names}`)
       for (const { setting, here } of running?.differences ?? [])
         output.note(`This shell has another ${setting}: ${printable(here)}`)
-      requireConfig(loaded, exitCodes.negative)
+      requireChecked(loaded)
     })
 
   addConfigFlags(config.command('check').description('check that the configuration is valid'))
@@ -47,13 +47,19 @@ export function addConfigCommands(program: CliCommand) {
       const loaded = await loadServerConfig(io, flags, 'check')
       for (const { source, message, remedy } of loaded.warnings)
         output.warn(`${source}: ${message} ${remedy}`)
-      const { configFile } = requireConfig(loaded, exitCodes.negative)
+      const { configFile } = requireChecked(loaded)
       if (flags.for !== undefined) await requireKnownSettings(loaded.settings, flags.for)
       const result = { valid: true, configFile }
       output.printData(result, () =>
         output.done(`The configuration is valid (${configFile ?? 'no file; environment and defaults'})`),
       )
     })
+}
+
+/** Returns the configuration if it is valid. @throws CliError a failed check, or a usage error if only flags are wrong */
+function requireChecked(loaded: LoadedConfig) {
+  const areFlags = loaded.problems.every(({ source }) => source.startsWith('--'))
+  return requireConfig(loaded, areFlags ? exitCodes.usage : exitCodes.negative)
 }
 
 /** @throws CliError settings are set that an earlier version refuses */

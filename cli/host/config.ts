@@ -60,22 +60,15 @@ export async function loadMoveConfig(
 /**
  * Returns the configuration if it is valid.
  *
- * @param exitCode for a check that finds only invalid flags, it is a usage error nevertheless
  * @throws CliError CONFIG_INVALID with the first problems as hints
  */
 export function requireConfig({ config, problems }: LoadedConfig, exitCode: ExitCode): Config {
   if (config !== null) return config
-  const isUsage = exitCode === exitCodes.negative && problems.every(({ source }) => source.startsWith('--'))
   const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`
-  throw new CliError(
-    isUsage ? exitCodes.usage : exitCode,
-    'CONFIG_INVALID',
-    `The configuration has ${count}.`,
-    {
-      hints: firstProblems(problems).flatMap(({ source, message, remedy }) => [
-        `${source}: ${message}`,
-        `  ${remedy}`,
-      ]),
-    },
-  )
+  throw new CliError(exitCode, 'CONFIG_INVALID', `The configuration has ${count}.`, {
+    hints: firstProblems(problems).flatMap(({ source, message, remedy }) => [
+      `${source}: ${message}`,
+      `  ${remedy}`,
+    ]),
+  })
 }
